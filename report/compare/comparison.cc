@@ -9,7 +9,10 @@
 #include <set>
 
 #include "format/base/printable.h"
+#include "report/profile/stack_events.h"
+#include "report/profile/stack_sums.h"
 #include "report/profile/unit_count.h"
+#include "report/profile/weight_unit.h"
 
 namespace tacho::report {
 

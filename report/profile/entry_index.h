@@ -1,6 +1,6 @@
 // Finds the row of a function. Keys are evaluated once for each function of a profile; within a group of
-// rows, which differ by their function only, a row is found by two array accesses. All events of a report share
-// this index, as its size is the number of functions.
+// rows, which differ by their function only, a row is found by two array accesses. All events of a report
+// share this index, as its size is the number of functions.
 #pragma once
 
 #include <cstdint>

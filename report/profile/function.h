@@ -78,6 +78,9 @@ struct Function {
 static_assert(sizeof(Function) <= 56);
 
 // perf's letter of a CPU mode: Function::level.
-char level_of(std::uint8_t cpumode);
+inline char level_of(std::uint8_t cpumode) {
+  constexpr std::string_view kLevels = "Hk.Hgu";
+  return cpumode < kLevels.size() ? kLevels[cpumode] : 'H';
+}
 
 }  // namespace tacho::report

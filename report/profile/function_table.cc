@@ -24,11 +24,6 @@ std::uint64_t word_of(const void* pointer) { return reinterpret_cast<std::uintpt
 
 }  // namespace
 
-char level_of(std::uint8_t cpumode) {
-  constexpr std::string_view kLevels = "Hk.Hgu";
-  return cpumode < kLevels.size() ? kLevels[cpumode] : 'H';
-}
-
 FunctionTable::FunctionTable(Session& session, ChainKey key, Grain grain, SourceNames sources)
     : resolver_(&session.resolver()),
       key_(key),

@@ -66,7 +66,8 @@ Profile::Rest Profile::rest_of(const ProfileRow& row) const {
           .comm = shape_.by_comm ? row.comm_begin : nullptr};
 }
 
-// A stack that repeats with the same facts, the usual case, costs one array access.
+// A stack that repeats with the same facts, the usual case, costs one array access. (With the hash table
+// alone, report takes 17 % more CPU time for a capture of 143 MB.)
 RowId Profile::row_of(const LateSample& sample, const Rest& rest, const Stack* stack) {
   RowId& first = stack != nullptr ? by_stack_[stack->id] : by_location_[rest.location];
   if (first == kNo<RowId>) return first = make_row(sample, rest, stack);

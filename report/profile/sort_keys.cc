@@ -8,6 +8,7 @@
 
 #include "format/records/perf_abi.h"
 #include "report/decode/coded_values.h"
+#include "report/profile/function_table.h"
 #include "report/samples/tables.h"
 
 namespace tacho::report {

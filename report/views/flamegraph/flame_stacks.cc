@@ -10,6 +10,8 @@
 #include "format/base/parse_text.h"
 #include "report/output/text_output.h"
 #include "report/profile/stack_events.h"
+#include "report/profile/stack_sums.h"
+#include "report/profile/thread_stacks.h"
 #include "report/profile/unit_count.h"
 #include "report/profile/weight_unit.h"
 #include "report/samples/event_choice.h"
