@@ -86,7 +86,7 @@ void read_capture(benchmark::State& state, Each&& each) {
   for (auto _ : state) {
     Diagnostics diagnostics;
     auto reader = CaptureReader::open(capture(state.range(0) != 0).path(), diagnostics);
-    while (const auto record = reader->next()) {
+    while (const auto record = reader->next_record()) {
       each(*reader, *record);
       ++records;
       bytes += record->bytes.size();
@@ -119,7 +119,7 @@ void BM_TimeOrder(benchmark::State& state) {
     Diagnostics diagnostics;
     auto reader = CaptureReader::open(capture(false).path(), diagnostics);
     TimeOrder order;
-    while (const auto record = reader->next()) {
+    while (const auto record = reader->next_record()) {
       if (const auto time = record_time(*record, reader->events()[0].attr))
         order.push(*record, *time, reader->block());
       if (record->type == abi::kRecordFinishedRound) order.finished_round();

@@ -85,7 +85,7 @@ Totals read_capture(const std::string& path, Each&& each) {
   auto reader = CaptureReader::open(path, diagnostics);
   if (!reader) give_up(reader.error().what);
   Totals totals;
-  while (const auto record = reader->next()) {
+  while (const auto record = reader->next_record()) {
     ++totals.records;
     totals.bytes += record->bytes.size();
     each(*reader, *record, totals.hash);

@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto reader = CaptureReader::open(file.path(), diagnostics, options);
   if (!reader) return 0;
   TimeOrder order;
-  while (const auto record = reader->next()) {
+  while (const auto record = reader->next_record()) {
     if (record->type == abi::kRecordFinishedRound) order.finished_round();
     const auto event = reader->events().event_of(*record);
     if (!event) continue;
@@ -37,6 +37,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   order.flush();
   while (order.pop()) {
   }
-  for (const Finding& finding : diagnostics.findings()) Diagnostics::describe(finding);
+  for (const Finding& finding : diagnostics.findings()) Diagnostics::finding_text(finding);
   return 0;
 }

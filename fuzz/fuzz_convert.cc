@@ -57,7 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     format::Diagnostics found;
     auto reader = format::CaptureReader::open(options.output, found);
     if (!reader) __builtin_trap();
-    while (reader->next()) {
+    while (reader->next_record()) {
     }
   }
   // Else it would be kept as .old, again and again.

@@ -28,7 +28,7 @@ Reading read(const std::vector<std::uint8_t>& capture) {
   Reading reading;
   auto reader = CaptureReader::open(file.path(), diagnostics, options);
   if (!reader) return reading;
-  while (const auto record = reader->next()) {
+  while (const auto record = reader->next_record()) {
     const auto* const bytes = reinterpret_cast<const char*>(record->bytes.data());
     reading.records.push_back(std::string(bytes, 4) + std::string(bytes + 6, record->bytes.size() - 6));
     // Of an inflated record it is the offset of another one.

@@ -41,7 +41,7 @@ inline void import_bytes(const std::uint8_t* data, std::size_t size, ImportProfi
   format::Diagnostics found;
   auto reader = format::CaptureReader::open("/proc/self/fd/" + std::to_string(file.get()), found);
   if (!reader || !format::parse_symbol_pack(reader->features().symbol_pack)) std::abort();
-  while (reader->next()) {
+  while (reader->next_record()) {
   }
   if (found.incomplete()) std::abort();
 }

@@ -666,7 +666,8 @@ Result<cli::ExitStatus> run_view(const cli::CommandLine& line, const std::vector
 std::vector<std::string> findings_text(const format::Diagnostics& diagnostics, const std::string& input) {
   std::vector<std::string> lines;
   for (const auto& finding : diagnostics.findings())
-    lines.push_back("tacho: " + printable(input) + ": " + printable(format::Diagnostics::describe(finding)));
+    lines.push_back("tacho: " + printable(input) + ": " +
+                    printable(format::Diagnostics::finding_text(finding)));
   return lines;
 }
 

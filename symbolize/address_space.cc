@@ -617,7 +617,7 @@ void AddressSpaces::end_replay() {
   ByNumber<std::uint64_t>().swap(state_->forks);
   ByNumber<format::BuildId>().swap(state_->build_ids);
   decltype(state_->modules_by_identity)().swap(state_->modules_by_identity);
-  state_->texts.end();
+  state_->texts.end_lookups();
 }
 
 const std::optional<AddressSpaces::KernelText>& AddressSpaces::kernel_text() const {

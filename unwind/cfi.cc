@@ -63,7 +63,7 @@ std::optional<EntryHead> read_head(const CfiSection& section, std::uint64_t offs
   head.is_wide = length == 0xffffffff;
   if (head.is_wide) length = in.u64();
   head.id_offset = size - in.left();
-  const format::Bytes rest = in.take(length);
+  const format::Bytes rest = in.take_bytes(length);
   if (in.failed() || length == 0) return std::nullopt;
   head.end = size - in.left();
   head.body = format::Cursor(rest, section.order);
@@ -89,7 +89,7 @@ std::uint64_t end_address(const CfiSection& section, const format::Cursor& in) {
 bool read_augmentation(const CfiSection& section, std::string_view letters, format::Cursor& in, Cie& cie) {
   if (letters.starts_with('z')) {
     cie.has_sized_augmentation = true;
-    format::Cursor data(in.take(read_uleb128(in)), section.order);
+    format::Cursor data(in.take_bytes(read_uleb128(in)), section.order);
     for (const char letter : letters.substr(1)) {
       if (letter == 'S') {
         cie.is_signal_frame = true;
@@ -257,7 +257,7 @@ class Program {
         {0x0f,
          [](Program& p, format::Cursor& in) {
            p.state_.cfa.kind = CfaRule::Kind::Expression;
-           p.state_.cfa.expression = in.take(read_uleb128(in));
+           p.state_.cfa.expression = in.take_bytes(read_uleb128(in));
          }},
         {0x10, [](Program& p, format::Cursor& in) { p.set_expression(in, RuleKind::Expression); }},
         {0x11, [](Program& p, format::Cursor& in) { p.set_offset(in, RuleKind::AtCfa, Signed::Yes); }},
@@ -317,7 +317,7 @@ class Program {
   }
   void set_expression(format::Cursor& in, RuleKind kind) {
     const std::uint64_t number = read_uleb128(in);
-    set(number, kind, 0, in.take(read_uleb128(in)));
+    set(number, kind, 0, in.take_bytes(read_uleb128(in)));
   }
   void restore(std::uint64_t number) {
     if (number >= kRegisterCount) return;

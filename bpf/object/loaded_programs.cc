@@ -430,7 +430,7 @@ std::vector<std::string> function_names(const KernelInfo& raw, const btf* types)
   const auto records = raw.array(kFuncInfo);
   if (types == nullptr || record < 8) return names;
   for (format::Cursor in(records); in.left() >= record;) {
-    format::Cursor one(in.take(record));
+    format::Cursor one(in.take_bytes(record));
     one.u32();  // offset of the first instruction
     names.emplace_back(name_of_type(types, one.u32()));
   }

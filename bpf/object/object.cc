@@ -239,7 +239,7 @@ struct Object::State {
   ~State() {
     constexpr std::size_t kMostWorkers = 16;
     format::WorkerPool pool(static_cast<unsigned>(std::min(links.size(), kMostWorkers)));
-    static_cast<void>(pool.run(links.size(), [this](std::size_t link, unsigned) {
+    static_cast<void>(pool.run_tasks(links.size(), [this](std::size_t link, unsigned) {
       links[link].reset();
       return Result<>(Done{});
     }));  // no error

@@ -59,7 +59,7 @@ class ByteWriter {
   bool empty() const { return bytes_.empty(); }
   void clear() { bytes_.clear(); }
   std::span<const std::byte> view() const { return bytes_; }
-  std::vector<std::byte> take() && { return std::move(bytes_); }
+  std::vector<std::byte> take_bytes() && { return std::move(bytes_); }
 
  private:
   std::vector<std::byte> bytes_;

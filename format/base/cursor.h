@@ -32,8 +32,8 @@ class FieldLog {
     FieldShape shape;
   };
   // Kept out of line: parsers without a log, which are the fast ones, stay small.
-  [[gnu::noinline, gnu::cold]] void add(const std::byte* at, std::size_t count, std::size_t width,
-                                        FieldShape shape = FieldShape::Number) {
+  [[gnu::noinline, gnu::cold]] void add_fields(const std::byte* at, std::size_t count, std::size_t width,
+                                               FieldShape shape = FieldShape::Number) {
     fields_.push_back({at, count, width, shape});
   }
   void clear() { fields_.clear(); }
@@ -97,7 +97,7 @@ class Cursor {
     rest_ = rest_.subspan(sizeof(T));
     if (is_plain_) [[likely]]
       return value;
-    if (log_ != nullptr) log_->add(at, 1, sizeof(T));
+    if (log_ != nullptr) log_->add_fields(at, 1, sizeof(T));
     return order_ == std::endian::native ? value : swapped(value);
   }
   std::uint8_t u8() { return read<std::uint8_t>(); }
@@ -105,7 +105,7 @@ class Cursor {
   std::uint32_t u32() { return read<std::uint32_t>(); }
   std::uint64_t u64() { return read<std::uint64_t>(); }
 
-  Bytes take(std::uint64_t size) {
+  Bytes take_bytes(std::uint64_t size) {
     if (size > rest_.size()) {
       fail();
       return {};
@@ -114,18 +114,18 @@ class Cursor {
     rest_ = rest_.subspan(head.size());
     return head;
   }
-  void skip(std::uint64_t size) { take(size); }
+  void skip(std::uint64_t size) { take_bytes(size); }
   // `count` fields of `width` bytes each; refuses a product that does not fit.
   Bytes fields(std::uint64_t count, std::size_t width, FieldShape shape = FieldShape::Number) {
     const Bytes all = take_items(count, width);
-    if (log_ != nullptr && !all.empty()) log_->add(all.data(), all.size() / width, width, shape);
+    if (log_ != nullptr && !all.empty()) log_->add_fields(all.data(), all.size() / width, width, shape);
     return all;
   }
   // `count` groups of `group` words.
   U64Array words(std::uint64_t count, std::size_t group = 1, FieldShape shape = FieldShape::Number) {
     constexpr std::size_t kWord = sizeof(std::uint64_t);
     const Bytes all = take_items(count, group * kWord);
-    if (log_ != nullptr && !all.empty()) log_->add(all.data(), all.size() / kWord, kWord, shape);
+    if (log_ != nullptr && !all.empty()) log_->add_fields(all.data(), all.size() / kWord, kWord, shape);
     return {all, order_};
   }
   // `count` items of `item_size` bytes that are not numbers, or that another cursor reads.
@@ -134,10 +134,10 @@ class Cursor {
       fail();
       return {};
     }
-    return take(count * item_size);
+    return take_bytes(count * item_size);
   }
   // A field of `size` bytes, up to its first NUL.
-  std::string_view text(std::uint64_t size) { return text_of(take(size)); }
+  std::string_view text(std::uint64_t size) { return text_of(take_bytes(size)); }
   // Bytes up to a NUL, which is consumed; fails if there is none.
   std::string_view terminated() {
     const std::string_view all = as_text(rest_);
@@ -146,7 +146,7 @@ class Cursor {
       fail();
       return {};
     }
-    take(end + 1);
+    take_bytes(end + 1);
     return all.substr(0, end);
   }
   void fail() {

@@ -38,8 +38,8 @@ const DamageRow& row_of(Damage kind) { return *std::ranges::find(kDamage, kind, 
 
 }  // namespace
 
-void Diagnostics::add(Damage kind, std::uint64_t offset, std::string detail, std::uint64_t count,
-                      std::uint64_t bytes) {
+void Diagnostics::add_finding(Damage kind, std::uint64_t offset, std::string detail, std::uint64_t count,
+                              std::uint64_t bytes) {
   const auto known = std::ranges::find(findings_, kind, &Finding::kind);
   if (known != findings_.end()) {
     known->count += count;
@@ -53,12 +53,12 @@ void Diagnostics::add_line(Damage kind, std::string detail) {
   findings_.push_back({kind, 1, kNoOffset, std::move(detail), 0});
 }
 
-void Diagnostics::take(Diagnostics& other) {
+void Diagnostics::take_findings(Diagnostics& other) {
   for (Finding& finding : std::exchange(other.findings_, {})) {
     if (finding.kind == Damage::NoSymbols)
       add_line(finding.kind, std::move(finding.first));
     else
-      add(finding.kind, finding.first_offset, std::move(finding.first), finding.count, finding.bytes);
+      add_finding(finding.kind, finding.first_offset, std::move(finding.first), finding.count, finding.bytes);
   }
 }
 
@@ -71,7 +71,7 @@ bool Diagnostics::incomplete() const {
                              [](const Finding& finding) { return row_of(finding.kind).incomplete; });
 }
 
-std::string Diagnostics::describe(const Finding& finding) {
+std::string Diagnostics::finding_text(const Finding& finding) {
   std::string text(row_of(finding.kind).text);
   if (!finding.first.empty()) text += ": " + finding.first;
   const bool many = finding.count > 1;

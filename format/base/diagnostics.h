@@ -39,12 +39,12 @@ class Diagnostics {
   static constexpr std::uint64_t kNoOffset = ~std::uint64_t{0};
 
   // Adds to the line of this kind; the first `detail` is kept.
-  void add(Damage kind, std::uint64_t offset, std::string detail, std::uint64_t count = 1,
-           std::uint64_t bytes = 0);
+  void add_finding(Damage kind, std::uint64_t offset, std::string detail, std::uint64_t count = 1,
+                   std::uint64_t bytes = 0);
   // Adds a line of its own (NoSymbols).
   void add_line(Damage kind, std::string detail);
   // Moves the entries of `other` here.
-  void take(Diagnostics& other);
+  void take_findings(Diagnostics& other);
 
   // Removes the entries of this kind, which the view itself reports.
   void remove(Damage kind);
@@ -53,7 +53,7 @@ class Diagnostics {
   // Whether the result lacks something: exit status 3.
   bool incomplete() const;
   // The text after "tacho: FILE: ": "not closed by its recorder; ... (at offset 4096, 3 times)".
-  static std::string describe(const Finding& finding);
+  static std::string finding_text(const Finding& finding);
 
  private:
   std::vector<Finding> findings_;

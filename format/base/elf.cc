@@ -10,7 +10,7 @@ namespace tacho::format {
 
 std::optional<ElfHeader> ElfHeader::parse(Bytes start) {
   Cursor identity(start);
-  const Bytes ident = identity.take(EI_NIDENT);
+  const Bytes ident = identity.take_bytes(EI_NIDENT);
   if (identity.failed() || as_text(ident.first(SELFMAG)) != std::string_view(ELFMAG, SELFMAG))
     return std::nullopt;
   const auto width = std::to_integer<unsigned>(ident[EI_CLASS]);
@@ -50,7 +50,7 @@ void ElfHeader::take_large_counts(Bytes table) {
 std::vector<ElfSegment> ElfHeader::segments(Bytes table) const {
   std::vector<ElfSegment> found;
   for (Cursor all(table); segment_size > 0 && found.size() < segment_count && all.left() >= segment_size;) {
-    Cursor in(all.take(segment_size), order);
+    Cursor in(all.take_bytes(segment_size), order);
     ElfSegment segment;
     segment.type = in.u32();
     if (is_64) segment.flags = in.u32();
@@ -69,7 +69,7 @@ std::vector<ElfSegment> ElfHeader::segments(Bytes table) const {
 std::vector<ElfSection> ElfHeader::sections(Bytes table) const {
   std::vector<ElfSection> found;
   for (Cursor all(table); section_size > 0 && found.size() < section_count && all.left() >= section_size;) {
-    Cursor in(all.take(section_size), order);
+    Cursor in(all.take_bytes(section_size), order);
     ElfSection section;
     section.name = in.u32();
     section.type = in.u32();

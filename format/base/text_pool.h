@@ -26,7 +26,7 @@ class TextPool {
   // The pool's copy of a text.
   std::string_view keep(std::string_view text) { return (*this)[add_text(text)]; }
   // Frees the hash table: no more texts are added or looked up.
-  void end() {
+  void end_lookups() {
     std::vector<Slot>().swap(slots_);
     count_ = 0;
   }

@@ -44,7 +44,7 @@ WorkerPool::Forked WorkerPool::fork(std::size_t count, Task task) {
   return Forked(*this);
 }
 
-Result<> WorkerPool::run(std::size_t count, Task task) { return fork(count, std::move(task)).join(); }
+Result<> WorkerPool::run_tasks(std::size_t count, Task task) { return fork(count, std::move(task)).join(); }
 
 void WorkerPool::take_tasks(std::unique_lock<std::mutex>& lock, unsigned worker) {
   while (next_ < count_) {

@@ -45,7 +45,7 @@ class WorkerPool {
   // Starts tasks 0 up to `count` in order. The last fork must have been joined.
   [[nodiscard]] Forked fork(std::size_t count, Task task);
   // Forks and joins.
-  Result<> run(std::size_t count, Task task);
+  Result<> run_tasks(std::size_t count, Task task);
 
  private:
   // Runs tasks until none is left; releases `lock` while a task runs.
@@ -92,7 +92,7 @@ class [[nodiscard]] WorkerPool::Forked {
 // Calls `slice(begin, end)` for each slice of at most `size` of `count` things, on all workers.
 template <class Slice>
 void for_slices(WorkerPool& pool, std::size_t count, std::size_t size, Slice&& slice) {
-  auto all = pool.run((count + size - 1) / size, [&](std::size_t number, unsigned) -> Result<> {
+  auto all = pool.run_tasks((count + size - 1) / size, [&](std::size_t number, unsigned) -> Result<> {
     slice(number * size, number * size + size < count ? number * size + size : count);
     return Done{};
   });

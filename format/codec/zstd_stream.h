@@ -15,7 +15,7 @@ class ZstdStream {
  public:
   static Result<ZstdStream> create(int level);
   // Appends what is compressed so far.
-  Result<> add(std::string_view bytes, std::string& out) { return compress(bytes, false, out); }
+  Result<> add_bytes(std::string_view bytes, std::string& out) { return compress(bytes, false, out); }
   // Ends the frame. Do not add more.
   Result<> finish(std::string& out) { return compress({}, true, out); }
 

@@ -54,7 +54,8 @@ bool ByteWindow::ensure(std::size_t size) {
     const std::size_t got = count > 0 ? static_cast<std::size_t>(count) : 0;
     block_->bytes.resize(left + got);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) diagnostics_->add(Damage::CutShort, offset_ + left, system_error("read", errno).what);
+    if (count < 0)
+      diagnostics_->add_finding(Damage::CutShort, offset_ + left, system_error("read", errno).what);
     // The writer closed the pipe.
     if (count <= 0 && ends_unknown()) grows_ = false;
     if (count <= 0) break;

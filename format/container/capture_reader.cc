@@ -204,9 +204,10 @@ Result<> CaptureReader::State::open_layout(const FileHead& head) {
   if (!layout.is_closed && size == 0 && !growing) size = layout.file_size - head.data.offset;
   const bool is_torn = size > layout.file_size - head.data.offset && !growing;
   if (is_torn) {
-    diagnostics->add(Damage::CutShort, layout.file_size,
-                     "the header promises data up to byte " + std::to_string(head.data.offset + size) +
-                         ", the file ends before; everything up to there is read");
+    diagnostics->add_finding(Damage::CutShort, layout.file_size,
+                             "the header promises data up to byte " +
+                                 std::to_string(head.data.offset + size) +
+                                 ", the file ends before; everything up to there is read");
     size = layout.file_size - head.data.offset;
   }
   if (::lseek(file.get(), static_cast<off_t>(head.data.offset), SEEK_SET) < 0)
@@ -236,8 +237,8 @@ Result<> CaptureReader::State::read_attrs(const FileHead& head) {
   // Lists of ids do not overlap: those of all events together cannot be larger than the file.
   std::uint64_t ids_left = layout.file_size;
   while (in.left() >= head.attr_size) {
-    Cursor entry(in.take(head.attr_size), head.order);
-    const Cursor attr_bytes(entry.take(head.attr_size - FileHead::kIdsEntrySize), head.order);
+    Cursor entry(in.take_bytes(head.attr_size), head.order);
+    const Cursor attr_bytes(entry.take_bytes(head.attr_size - FileHead::kIdsEntrySize), head.order);
     const FileSection ids{entry.u64(), entry.u64()};
     auto attr = parse_event_attr(attr_bytes);
     if (!attr) return std::move(attr.error()).in("event " + std::to_string(events.size()));
@@ -245,8 +246,8 @@ Result<> CaptureReader::State::read_attrs(const FileHead& head) {
     check_ids(ids, head.attrs, *diagnostics);
     Event event{std::move(*attr), {}, {}};
     if (ids.size > ids_left && ids.size <= layout.file_size) {
-      diagnostics->add(Damage::BadFeature, ids.offset,
-                       "the ids of an event overlap those of another event; they are ignored");
+      diagnostics->add_finding(Damage::BadFeature, ids.offset,
+                               "the ids of an event overlap those of another event; they are ignored");
     } else if (ids.offset <= layout.file_size && ids.size <= layout.file_size - ids.offset) {
       ids_left -= ids.size;
       auto bytes = read_at(file.get(), ids.offset, static_cast<std::size_t>(ids.size));
@@ -255,12 +256,12 @@ Result<> CaptureReader::State::read_attrs(const FileHead& head) {
       event.ids.reserve(words.size());
       for (std::size_t i = 0; i < words.size(); ++i) event.ids.push_back(words[i]);
     } else {
-      diagnostics->add(Damage::BadFeature, ids.offset, "the ids of an event are outside the file");
+      diagnostics->add_finding(Damage::BadFeature, ids.offset, "the ids of an event are outside the file");
     }
     events.add_event(std::move(event));
   }
   if (in.left() > 0)
-    diagnostics->add(
+    diagnostics->add_finding(
         Damage::BadFeature, head.attrs.offset,
         "the table of events ends with " + std::to_string(in.left()) + " bytes that are not an event");
   if (events.empty()) return Error{"describes no event"};
@@ -271,14 +272,15 @@ void CaptureReader::State::read_features(const FileHead& head) {
   const FeatureTable table = find_feature_sections(file.get(), head, layout.file_size, *diagnostics);
   layout.is_closed = table.is_closed;
   if (!layout.is_closed && options.following == nullptr)
-    diagnostics->add(Damage::NotClosed, Diagnostics::kNoOffset,
-                     "it was killed or still runs; everything it wrote up to its last whole round is read");
+    diagnostics->add_finding(
+        Damage::NotClosed, Diagnostics::kNoOffset,
+        "it was killed or still runs; everything it wrote up to its last whole round is read");
   missing = table.missing;
   // Sections do not overlap, so that all together they are no larger than the file.
   std::uint64_t left = layout.file_size;
   for (const FeatureSection& section : table.sections) {
     if (section.place.size > left) {
-      diagnostics->add(
+      diagnostics->add_finding(
           Damage::BadFeature, section.place.offset,
           "section " + std::to_string(section.feature) + " overlaps another section and is ignored");
       continue;
@@ -297,13 +299,13 @@ void CaptureReader::State::read_event_types(const FileSection& place) {
       read_at(file.get(), place.offset, static_cast<std::size_t>(std::min<std::uint64_t>(place.size, kMost)));
   if (!bytes) return;
   for (Cursor in(*bytes, layout.order); in.left() >= EventNames::kTypeSize;)
-    names.add_event_type(in.over(in.take(EventNames::kTypeSize)), events);
+    names.add_event_type(in.over(in.take_bytes(EventNames::kTypeSize)), events);
 }
 
 void CaptureReader::State::read_section(const FeatureSection& section) {
   auto bytes = read_at(file.get(), section.place.offset,
                        static_cast<std::size_t>(std::min(section.place.size, layout.file_size)));
-  if (!bytes) return diagnostics->add(Damage::BadFeature, section.place.offset, bytes.error().what);
+  if (!bytes) return diagnostics->add_finding(Damage::BadFeature, section.place.offset, bytes.error().what);
   take_section(section.feature, *bytes, section.place.offset);
 }
 
@@ -316,7 +318,7 @@ void CaptureReader::State::take_section(std::uint32_t feature, Bytes bytes, std:
   const bool is_turned = options.keep_all && layout.order != std::endian::native;
   const Cursor section(bytes, layout.order, is_turned ? &log : nullptr);
   if (auto read = format::read_feature(feature, section, features); !read)
-    return diagnostics->add(Damage::BadFeature, offset, read.error().what);
+    return diagnostics->add_finding(Damage::BadFeature, offset, read.error().what);
   const bool adds_up = layout.is_pipe && feature == abi::kFeatureBuildId;  // to BUILD_ID records
   if (options.keep_all && !adds_up) keep(feature, bytes, log, offset);
   if (!layout.is_pipe) return;  // open_layout() names the events after the last section
@@ -333,9 +335,10 @@ void CaptureReader::State::keep(std::uint32_t feature, Bytes bytes, const FieldL
   if (feature == abi::kFeatureTracingData) return;
   if (log.fields().empty()) {
     drop_section(features, feature);
-    return diagnostics->add(Damage::BadFeature, offset,
-                            "section " + std::to_string(feature) +
-                                " is unknown to this program, which cannot convert its byte order: ignored");
+    return diagnostics->add_finding(
+        Damage::BadFeature, offset,
+        "section " + std::to_string(feature) +
+            " is unknown to this program, which cannot convert its byte order: ignored");
   }
   swap_fields(features.raw.back().bytes, bytes, log, layout.order);
 }
@@ -344,7 +347,7 @@ void CaptureReader::State::keep(std::uint32_t feature, Bytes bytes, const FieldL
 void CaptureReader::State::apply(const RecordView& record) {
   static const EventAttr kNone;  // records from 64 up do not depend on an event
   auto parsed = parse_record(record, kNone);
-  if (!parsed) return diagnostics->add(Damage::BadRecord, record.offset, parsed.error().what);
+  if (!parsed) return diagnostics->add_finding(Damage::BadRecord, record.offset, parsed.error().what);
   if (auto* header = std::get_if<HeaderAttrRecord>(&*parsed)) {
     check_known(header->attr, events.size(), *diagnostics);
     names.name_event(events, events.add_event({header->attr, "", header->ids}));
@@ -368,8 +371,8 @@ void CaptureReader::State::apply_update(const EventUpdateRecord& update, std::ui
     const auto event = events.find_id(update.id);
     if (std::string name(text_of(update.data)); event && !name.empty()) events.set_name(*event, name);
   } else if (update.kind == kSectionPiece) {
-    auto section = pieces.add(update, layout.order);
-    if (!section) return diagnostics->add(Damage::BadFeature, offset, section.error().what);
+    auto section = pieces.add_piece(update, layout.order);
+    if (!section) return diagnostics->add_finding(Damage::BadFeature, offset, section.error().what);
     if (*section) take_section((*section)->feature, (*section)->bytes, offset);
   }
 }
@@ -377,7 +380,8 @@ void CaptureReader::State::apply_update(const EventUpdateRecord& update, std::ui
 void CaptureReader::State::end_of_pieces() {
   if (!pieces.is_open()) return;
   pieces = {};
-  diagnostics->add(Damage::BadFeature, Diagnostics::kNoOffset, "the last pieces of a section are missing");
+  diagnostics->add_finding(Damage::BadFeature, Diagnostics::kNoOffset,
+                           "the last pieces of a section are missing");
 }
 
 void CaptureReader::State::apply_feature(const HeaderFeatureRecord& header, std::uint64_t offset) {
@@ -404,9 +408,9 @@ void CaptureReader::State::refuse(const RecordView& record) {
     changes_header = kind == kUpdateName || kind == kSectionPiece;
   }
   if (!changes_header) return;
-  diagnostics->add(Damage::BadFeature, record.offset,
-                   std::string(record_name(record.type)) +
-                       " record in a file, which has its header at the start: ignored");
+  diagnostics->add_finding(Damage::BadFeature, record.offset,
+                           std::string(record_name(record.type)) +
+                               " record in a file, which has its header at the start: ignored");
 }
 
 // Reports a record that is longer than its fields: its size is damaged and covers the records after it.
@@ -417,21 +421,21 @@ void CaptureReader::State::check_length(const RecordView& record) {
   if (!event && record.type < abi::kRecordUserStart) return;
   const EventAttr& attr = event ? known_events()[*event].attr : kNone;
   if (record.type < abi::kRecordUserStart && !has_sound_trailer(record, attr))
-    return diagnostics->add(Damage::BadRecord, record.offset,
-                            std::string(record_name(record.type)) +
-                                " record ends with a trailer whose reserved word is not zero");
+    return diagnostics->add_finding(Damage::BadRecord, record.offset,
+                                    std::string(record_name(record.type)) +
+                                        " record ends with a trailer whose reserved word is not zero");
   if (const std::size_t unread = unread_bytes(record, attr); unread != 0)
-    diagnostics->add(Damage::BadRecord, record.offset,
-                     std::string(record_name(record.type)) + " record has " + std::to_string(unread) +
-                         " bytes after its last field");
+    diagnostics->add_finding(Damage::BadRecord, record.offset,
+                             std::string(record_name(record.type)) + " record has " + std::to_string(unread) +
+                                 " bytes after its last field");
 }
 
-// Whether next() returns the record.
+// Whether next_record() returns the record.
 bool CaptureReader::State::keeps(const RecordView& record) {
   if (record_name(record.type).empty()) {
     if (is_simpleperf_type(record.type)) return false;  // simpleperf_start.h reads the useful ones
     if (!options.keep_all)
-      diagnostics->add(Damage::UnknownRecord, record.offset, "type " + std::to_string(record.type));
+      diagnostics->add_finding(Damage::UnknownRecord, record.offset, "type " + std::to_string(record.type));
     return options.keep_all;
   }
   check_length(record);
@@ -473,8 +477,8 @@ bool CaptureReader::State::end_following(Following::End why) {
   stream->end_growing();
   options.following->end = why;
   if (why == Following::End::Died)
-    diagnostics->add(Damage::NotClosed, Diagnostics::kNoOffset,
-                     "it was killed; everything it wrote up to its last whole round is read");
+    diagnostics->add_finding(Damage::NotClosed, Diagnostics::kNoOffset,
+                             "it was killed; everything it wrote up to its last whole round is read");
   return false;
 }
 
@@ -510,11 +514,11 @@ bool CaptureReader::wait_for_more() {
   return true;
 }
 
-std::optional<RecordView> CaptureReader::next() {
+std::optional<RecordView> CaptureReader::next_record() {
   if (state_->is_stopped()) return std::nullopt;
   std::optional<RecordView> record(std::in_place);
   do {
-    while (state_->stream->next(*record)) {
+    while (state_->stream->next_record(*record)) {
       if (record->type == abi::kRecordSample || state_->keeps(*record)) return record;
     }
   } while (state_->open_next_part());

@@ -1,11 +1,11 @@
 // Reads the records of a capture in file order.
 //
 //   auto reader = CaptureReader::open("perf.data", diagnostics);
-//   while (auto record = reader->next()) ...
+//   while (auto record = reader->next_record()) ...
 //
 // Reads files, directories (perf record --threads) and pipes ("-" is standard input), of either byte order.
-// Of a truncated file it returns all records before the cut. COMPRESSED records are inflated: next() returns
-// the records in them.
+// Of a truncated file it returns all records before the cut. COMPRESSED records are inflated: next_record()
+// returns the records in them.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ namespace tacho::format {
 struct ReadOptions {
   InflateLimits inflate;
   // For copying a capture: keeps the bytes of every header section too, in this machine's byte order
-  // (Features::raw), and next() gives records of unknown types as well.
+  // (Features::raw), and next_record() gives records of unknown types as well.
   bool keep_all = false;
   // Follows a capture that is still being written until its recorder closes it. Null: reads what is there
   // now. Must outlive the reader.
@@ -61,7 +61,8 @@ class CaptureReader {
   CaptureReader& operator=(CaptureReader&&) noexcept;
   ~CaptureReader();
 
-  // In a pipe, events and features grow as records are read: they belong to the thread that calls next().
+  // In a pipe, events and features grow as records are read: they belong to the thread that calls
+  // next_record().
   const EventSet& events() const;
   const Features& features() const;
   // The feature sections, to write another header with; they can be as large as the capture. For a file they
@@ -69,25 +70,25 @@ class CaptureReader {
   Features take_features();
   const CaptureLayout& layout() const;
   // The header of a file. It does not change after open(), so any thread may read it while another calls
-  // next(). Null for a pipe.
+  // next_record(). Null for a pipe.
   std::shared_ptr<const CaptureHeader> fixed_header() const;
 
   // The next record, or nothing at the end. Its bytes stay valid while a reference to block() is kept, and
   // without one until the next call.
-  std::optional<RecordView> next();
+  std::optional<RecordView> next_record();
   // A fast path: the next samples, if they are adjacent and ordinary. They are consumed together, and their
-  // bytes are in block(). Empty: call next() instead.
+  // bytes are in block(). Empty: call next_record() instead.
   SampleRun next_samples();
-  // For a capture that is followed, after next() returned nothing: waits for more, at most 0.1 s. False: the
-  // capture has ended (next() may return a last record); Following::end says why.
+  // For a capture that is followed, after next_record() returned nothing: waits for more, at most 0.1 s.
+  // False: the capture has ended (next_record() may return a last record); Following::end says why.
   bool follows() const;
   bool shows_at_once() const;
   bool wait_for_more();
   const BlockRef& block() const;
   // After an AUXTRACE record: the next piece of the trace after it, valid until the next call; empty at the
-  // trace's end. next() skips the rest of a trace.
+  // trace's end. next_record() skips the rest of a trace.
   Bytes next_payload();
-  // How many COMPRESSED and COMPRESSED2 records were inflated so far; next() does not give them.
+  // How many COMPRESSED and COMPRESSED2 records were inflated so far; next_record() does not give them.
   std::uint64_t compressed_records(abi::RecordType type) const;
 
  private:

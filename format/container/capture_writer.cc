@@ -206,7 +206,7 @@ Result<> CaptureWriter::update_header(std::uint64_t data_end) {
 }
 
 // close_after_failure() must not see sections that were not written.
-Result<> CaptureWriter::close(const Features& late) {
+Result<> CaptureWriter::close_file(const Features& late) {
   std::vector<FeatureSection> before = sections_;
   auto added = add_late(late);
   if (!added) sections_ = std::move(before);

@@ -64,12 +64,12 @@ class CaptureWriter {
   // write_records() for a file of at most `most_bytes`, its closing sections included. False: there is no
   // room, and nothing was written.
   Result<bool> write_records_within(Bytes records, std::uint64_t most_bytes);
-  // room_for_end() of this capture. close() may need more.
+  // room_for_end() of this capture. close_file() may need more.
   std::uint64_t closing_room() const { return closing_room_; }
   // Ends a round: writes a FINISHED_ROUND record, then updates the header.
   Result<> finish_round();
   // Adds or replaces sections known only at the end, closes the file for good and makes it durable.
-  Result<> close(const Features& late);
+  Result<> close_file(const Features& late);
   // After a failed write: cuts the file back to the last whole round and closes it there.
   Result<> close_after_failure();
 

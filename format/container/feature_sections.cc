@@ -175,21 +175,22 @@ FeatureTable TableFinder::find() {
       found_.is_closed && !(has_table && fits_whole_file(found_.sections, 0)) && find_moved_table();
   const bool use_early = early_ && (!early_->is_closed || !(has_table || is_moved));
   if (is_moved) {
-    diagnostics_.add(Damage::CutShort, place_.offset - found_.missing,
-                     std::to_string(found_.missing) + " bytes of the data are missing");
+    diagnostics_.add_finding(Damage::CutShort, place_.offset - found_.missing,
+                             std::to_string(found_.missing) + " bytes of the data are missing");
     add_own_sections();
   } else if (use_early) {
     // If the data is truncated, only that is reported: everything after it is missing too.
     if (early_->is_closed && place_.offset <= file_size_)
-      diagnostics_.add(Damage::CutShort, place_.offset,
-                       "the header sections after the data are missing; those before the data are used");
+      diagnostics_.add_finding(
+          Damage::CutShort, place_.offset,
+          "the header sections after the data are missing; those before the data are used");
     found_.sections = early_sections_;
   } else if (!found_.is_closed) {
     found_.sections.clear();
   } else {
     if (!has_table)
-      diagnostics_.add(Damage::BadFeature, place_.offset,
-                       "the table of header sections is missing or points outside the file");
+      diagnostics_.add_finding(Damage::BadFeature, place_.offset,
+                               "the table of header sections is missing or points outside the file");
     add_own_sections();
     if (has_table) {
       check_sections(place_, found_.sections, file_size_, diagnostics_);
@@ -230,8 +231,8 @@ void write_section_pieces(ByteWriter& out, std::uint32_t feature, Bytes section)
   } while (offset < section.size());
 }
 
-Result<std::optional<SectionPieces::Section>> SectionPieces::add(const EventUpdateRecord& update,
-                                                                 std::endian order) {
+Result<std::optional<SectionPieces::Section>> SectionPieces::add_piece(const EventUpdateRecord& update,
+                                                                       std::endian order) {
   Cursor in(update.data, order);
   const std::uint32_t feature = in.u32();
   in.u32();
@@ -246,7 +247,7 @@ Result<std::optional<SectionPieces::Section>> SectionPieces::add(const EventUpda
     return Error{"a piece of section " + std::to_string(feature) + " is missing before byte " +
                  std::to_string(offset)};
   }
-  const Bytes piece = in.take(std::min<std::uint64_t>(in.left(), total - offset));
+  const Bytes piece = in.take_bytes(std::min<std::uint64_t>(in.left(), total - offset));
   section_.bytes.insert(section_.bytes.end(), piece.begin(), piece.end());
   if (section_.bytes.size() < total) return std::optional<Section>();
   total_ = 0;
@@ -272,9 +273,9 @@ bool SeenFeatures::is_duplicate(std::uint32_t feature, Bytes bytes, std::uint64_
   if (taken == digests_.end() || may_come_again(feature)) return false;
   if (taken->second == digest_of(bytes)) return true;
   const std::string_view name = feature_name(feature);
-  diagnostics.add(Damage::BadFeature, offset,
-                  (name.empty() ? "section " + std::to_string(feature) : std::string(name)) +
-                      " comes a second time and differs from the first: ignored");
+  diagnostics.add_finding(Damage::BadFeature, offset,
+                          (name.empty() ? "section " + std::to_string(feature) : std::string(name)) +
+                              " comes a second time and differs from the first: ignored");
   return true;
 }
 

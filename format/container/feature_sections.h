@@ -56,7 +56,7 @@ class SectionPieces {
   };
   // Adds an EVENT_UPDATE record of kind kSectionPiece. Returns the section after its last piece, an error if
   // the piece is not the next one.
-  Result<std::optional<Section>> add(const EventUpdateRecord& update, std::endian order);
+  Result<std::optional<Section>> add_piece(const EventUpdateRecord& update, std::endian order);
   // Whether a section is incomplete.
   bool is_open() const { return total_ != 0; }
 

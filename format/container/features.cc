@@ -320,14 +320,14 @@ Result<> read_build_ids(Cursor& in, Features& out) {
     const std::uint16_t size = in.u16();
     if (size < kFixed)
       return Error{"a build id of " + std::to_string(size) + " bytes, at least 36 were expected"};
-    Cursor body = in.over(in.take(size - kRecordHeaderSize));
+    Cursor body = in.over(in.take_bytes(size - kRecordHeaderSize));
     if (in.failed()) return Done{};  // the caller reports the truncated section
     // As in BUILD_ID records (record.cc).
     constexpr std::size_t kName = 24;
     const char letter = body.left() > kName ? static_cast<char>(body.rest()[kName]) : '\0';
     const bool has_process = letter != '/' && letter != '[';
     entry.pid = has_process ? static_cast<std::int32_t>(body.u32()) : -1;
-    const Bytes id = body.take(20);
+    const Bytes id = body.take_bytes(20);
     const std::uint8_t id_size = body.u8();
     body.skip(3);
     const bool has_size = (entry.misc & abi::kMiscBuildIdSize) != 0;
@@ -370,7 +370,7 @@ Result<> read_event_desc(Cursor& in, Features& out) {
   const std::uint32_t attr_size = in.u32();
   const std::uint32_t count = checked_count(in, attrs, std::size_t{attr_size} + 2 * sizeof(std::uint32_t));
   for (std::uint32_t i = 0; i < count; ++i) {
-    auto attr = parse_event_attr(in.over(in.take(attr_size)));
+    auto attr = parse_event_attr(in.over(in.take_bytes(attr_size)));
     if (!attr) return std::move(attr.error());
     Event event;
     event.attr = std::move(*attr);
@@ -423,8 +423,8 @@ Result<> read_bpf_programs(Cursor& in, Features& out) {
     BpfProgramInfo program;
     const std::uint32_t info_size = in.u32(), data_size = in.u32();
     program.arrays = in.u64();
-    program.info = bytes_of(in.take(info_size));
-    program.data = bytes_of(in.take(data_size));
+    program.info = bytes_of(in.take_bytes(info_size));
+    program.data = bytes_of(in.take_bytes(data_size));
     return program;
   });
   return Done{};
@@ -440,7 +440,7 @@ bool write_bpf_programs(const Features& from, ByteWriter& out) {
 
 Result<> read_btf(Cursor& in, Features& out) {
   out.environment.btf = list_of(in, in.u32(), 2 * sizeof(std::uint32_t), [&] {
-    return BtfBlob{in.u32(), bytes_of(in.take(in.u32()))};
+    return BtfBlob{in.u32(), bytes_of(in.take_bytes(in.u32()))};
   });
   return Done{};
 }

@@ -24,7 +24,7 @@ bool is_same(const EventAttr& one, const EventAttr& other) {
 void check_sections(const FileSection& table, const std::vector<FeatureSection>& sections,
                     std::uint64_t file_size, Diagnostics& diagnostics) {
   const auto damaged = [&](std::uint64_t offset, std::string what) {
-    diagnostics.add(Damage::BadFeature, offset, std::move(what));
+    diagnostics.add_finding(Damage::BadFeature, offset, std::move(what));
   };
   std::vector<FileSection> after_table;
   const std::uint64_t table_end = table.offset + table.size;
@@ -48,7 +48,7 @@ void check_sections(const FileSection& table, const std::vector<FeatureSection>&
     const bool is_trailing = place.offset == file_size && !sections.empty();
     const std::uint64_t unowned = place.offset - end;
     if (unowned >= kPadding && is_trailing)
-      return diagnostics.add(
+      return diagnostics.add_finding(
           Damage::Note, end,
           std::to_string(unowned) + " bytes after the last feature section are not part of the capture");
     if (unowned >= kPadding) return damaged(end, std::to_string(unowned) + " bytes belong to no section");
@@ -62,9 +62,9 @@ void check_early_table(const std::vector<FeatureSection>& early, const std::vect
     if (section.place.offset >= data_offset) continue;  // replaced when the file was closed
     const auto twin = std::ranges::find(early, section.feature, &FeatureSection::feature);
     if (twin != early.end() && twin->place == section.place) continue;
-    diagnostics.add(Damage::BadFeature, section.place.offset,
-                    "section " + std::to_string(section.feature) +
-                        " has different offsets in the tables before and after the data");
+    diagnostics.add_finding(Damage::BadFeature, section.place.offset,
+                            "section " + std::to_string(section.feature) +
+                                " has different offsets in the tables before and after the data");
   }
 }
 
@@ -72,7 +72,7 @@ void check_ids(const FileSection& ids, const FileSection& attrs, Diagnostics& di
   if (ids.size == 0) return;
   const bool overlaps = ids.offset < attrs.offset + attrs.size && attrs.offset < ids.offset + ids.size;
   if (ids.offset < FileHead::kSizeWithoutFeatures || overlaps || ids.size % 8 != 0)
-    diagnostics.add(
+    diagnostics.add_finding(
         Damage::BadFeature, ids.offset,
         "the ids of an event, " + std::to_string(ids.size) + " bytes, overlap the header or the events");
 }
@@ -82,8 +82,8 @@ void check_descriptions(const EventSet& events, const Features& features, std::u
   const auto& described = features.event_descriptions;
   if (described.empty()) return;
   const auto damaged = [&](std::string what) {
-    diagnostics.add(Damage::BadFeature, Diagnostics::kNoOffset,
-                    std::move(what) + "; one of them is damaged, the table of events is used");
+    diagnostics.add_finding(Damage::BadFeature, Diagnostics::kNoOffset,
+                            std::move(what) + "; one of them is damaged, the table of events is used");
   };
   if (described.size() != events.size())
     return damaged("EVENT_DESC describes " + std::to_string(described.size()) + " events, the table has " +
@@ -101,16 +101,16 @@ void check_descriptions(const EventSet& events, const Features& features, std::u
 void check_known(const EventAttr& attr, std::size_t event, Diagnostics& diagnostics) {
   const auto unknown = [&](std::string_view field, std::uint64_t bits) {
     if (bits == 0) return;
-    diagnostics.add(Damage::BadFeature, Diagnostics::kNoOffset,
-                    "event " + std::to_string(event) + " has bits in " + std::string(field) +
-                        " that this program does not know: its samples may be misread");
+    diagnostics.add_finding(Damage::BadFeature, Diagnostics::kNoOffset,
+                            "event " + std::to_string(event) + " has bits in " + std::string(field) +
+                                " that this program does not know: its samples may be misread");
   };
   unknown("sample_type", attr.sample_type & ~abi::kKnownSampleTypes);
   unknown("read_format", attr.read_format & ~abi::kKnownReadFormats);
   if (attr.size % 8 != 0)
-    diagnostics.add(Damage::BadFeature, Diagnostics::kNoOffset,
-                    "event " + std::to_string(event) + " has an attribute of " + std::to_string(attr.size) +
-                        " bytes, a multiple of 8 was expected");
+    diagnostics.add_finding(Damage::BadFeature, Diagnostics::kNoOffset,
+                            "event " + std::to_string(event) + " has an attribute of " +
+                                std::to_string(attr.size) + " bytes, a multiple of 8 was expected");
 }
 
 }  // namespace tacho::format

@@ -111,16 +111,16 @@ void write_name_record(ByteWriter& out, const Event& event) {
 
 Result<PipeWriter> PipeWriter::create(Fd out, const EventSet& events, Features features, WriteOptions options,
                                       PipeNames names) {
-  return begin(PipeWriter(std::move(out), {}), events, std::move(features), options, names);
+  return begin_stream(PipeWriter(std::move(out), {}), events, std::move(features), options, names);
 }
 
 Result<PipeWriter> PipeWriter::create(Write write, const EventSet& events, Features features,
                                       WriteOptions options, PipeNames names) {
-  return begin(PipeWriter({}, std::move(write)), events, std::move(features), options, names);
+  return begin_stream(PipeWriter({}, std::move(write)), events, std::move(features), options, names);
 }
 
-Result<PipeWriter> PipeWriter::begin(PipeWriter writer, const EventSet& events, Features features,
-                                     const WriteOptions& options, PipeNames names) {
+Result<PipeWriter> PipeWriter::begin_stream(PipeWriter writer, const EventSet& events, Features features,
+                                            const WriteOptions& options, PipeNames names) {
   auto compressor = prepare_compression(options, features);
   if (!compressor) return std::move(compressor.error());
   writer.compressor_ = std::move(*compressor);

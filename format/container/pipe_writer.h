@@ -47,8 +47,8 @@ class PipeWriter {
 
  private:
   PipeWriter(Fd out, Write write) : out_(std::move(out)), write_(std::move(write)) {}
-  static Result<PipeWriter> begin(PipeWriter writer, const EventSet& events, Features features,
-                                  const WriteOptions& options, PipeNames names);
+  static Result<PipeWriter> begin_stream(PipeWriter writer, const EventSet& events, Features features,
+                                         const WriteOptions& options, PipeNames names);
   Result<> write_head(const EventSet& events, const Features& features, std::uint32_t attr_size,
                       PipeNames names);
 

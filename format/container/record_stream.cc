@@ -63,7 +63,7 @@ RecordStream::RecordStream(const Source& source, InflateLimits limits, const Eve
 // Reports that the capture ends inside the record at `offset`.
 void RecordStream::cut_short(std::uint64_t offset) {
   if (!torn_end_is_reported_)
-    diagnostics_->add(Damage::CutShort, offset, "the last record extends beyond the end");
+    diagnostics_->add_finding(Damage::CutShort, offset, "the last record extends beyond the end");
   window_.skip(window_.bytes().size());
 }
 
@@ -199,11 +199,12 @@ void RecordStream::search(IfNone if_none) {
 void RecordStream::leave_out(std::uint64_t offset, std::uint64_t bytes, bool is_text, bool is_at_end) {
   const std::string size = std::to_string(bytes) + " bytes";
   if (is_text)  // messages of a recorder whose stdout is the pipe
-    return diagnostics_->add(Damage::Note, offset, size + " of text between the records are ignored");
-  diagnostics_->add(Damage::BadRecord, offset,
-                    "no record has such a type and size, or its end is missing; " + size +
-                        (is_at_end ? " up to the end" : " up to the next sound record") + " are left out",
-                    1, bytes);
+    return diagnostics_->add_finding(Damage::Note, offset, size + " of text between the records are ignored");
+  diagnostics_->add_finding(Damage::BadRecord, offset,
+                            "no record has such a type and size, or its end is missing; " + size +
+                                (is_at_end ? " up to the end" : " up to the next sound record") +
+                                " are left out",
+                            1, bytes);
 }
 
 namespace {
@@ -212,7 +213,7 @@ namespace {
 std::optional<Bytes> packed_content(const RecordView& record) {
   if (record.type == abi::kRecordCompressed) return record.bytes.subspan(kRecordHeaderSize);
   Cursor body = record.body();
-  const Bytes packed = body.take(body.u64());
+  const Bytes packed = body.take_bytes(body.u64());
   if (body.failed()) return std::nullopt;
   return packed;
 }
@@ -251,11 +252,11 @@ bool RecordStream::may_inflate(const RecordView& record) {
   if (!limits_.total || (inflated_bytes_ <= kBytes + kBytesForEach * packed_bytes_ &&
                          inflated_records_ <= kRecords + kRecordsForEach * packed_bytes_))
     return true;
-  diagnostics_->add(Damage::BadFrame, record.offset,
-                    "the compressed records before hold " + std::to_string(inflated_records_) +
-                        " records of " + std::to_string(inflated_bytes_) +
-                        " bytes, far more than a recorder writes into so small a " +
-                        "capture; the rest is ignored, --inflate-all reads it");
+  diagnostics_->add_finding(Damage::BadFrame, record.offset,
+                            "the compressed records before hold " + std::to_string(inflated_records_) +
+                                " records of " + std::to_string(inflated_bytes_) +
+                                " bytes, far more than a recorder writes into so small a " +
+                                "capture; the rest is ignored, --inflate-all reads it");
   stream_broken_ = true;
   return false;
 }
@@ -263,14 +264,15 @@ bool RecordStream::may_inflate(const RecordView& record) {
 // Inflates one record of a zstd stream that spans several records.
 void RecordStream::inflate(const RecordView& record) {
   const auto packed = packed_content(record);
-  if (!packed) return diagnostics_->add(Damage::BadFrame, record.offset, "holds fewer bytes than it says");
+  if (!packed)
+    return diagnostics_->add_finding(Damage::BadFrame, record.offset, "holds fewer bytes than it says");
   constexpr std::uint32_t kFrameMagic = 0xFD2FB528;
   const bool starts_frame = Cursor(packed_bytes(*packed).frames, std::endian::little).u32() == kFrameMagic;
   if (stream_broken_ && !starts_frame)
-    return diagnostics_->add(Damage::BadFrame, record.offset, "continues a damaged zstd stream");
+    return diagnostics_->add_finding(Damage::BadFrame, record.offset, "continues a damaged zstd stream");
   if (!inflater_) {
     auto created = RecordInflater::create();
-    if (!created) return diagnostics_->add(Damage::BadFrame, record.offset, created.error().what);
+    if (!created) return diagnostics_->add_finding(Damage::BadFrame, record.offset, created.error().what);
     inflater_ = std::move(*created);
   }
   auto block = std::make_shared<Block>();
@@ -283,7 +285,7 @@ void RecordStream::inflate(const RecordView& record) {
   open_inflated(std::move(block), record.offset);
   stream_broken_ = !done;
   if (done) return;
-  diagnostics_->add(Damage::BadFrame, record.offset, done.error().what);
+  diagnostics_->add_finding(Damage::BadFrame, record.offset, done.error().what);
   inflater_->reset();
 }
 
@@ -344,7 +346,7 @@ SampleRun RecordStream::next_samples() {
   return run;
 }
 
-bool RecordStream::next(RecordView& record) {
+bool RecordStream::next_record(RecordView& record) {
   for (;;) {
     if (inflated_ && next_inflated(record)) {
       if (given_ != inflated_) given_ = inflated_;
@@ -359,8 +361,8 @@ bool RecordStream::next(RecordView& record) {
     if (ahead_.empty()) {
       if (grows()) return false;
       if (inflated_ && inflated_at_ < inflated_->bytes.size())
-        diagnostics_->add(Damage::CutShort, inflated_offset_,
-                          "a compressed record ends in the middle of a record");
+        diagnostics_->add_finding(Damage::CutShort, inflated_offset_,
+                                  "a compressed record ends in the middle of a record");
       inflated_.reset();
       // Start inflating the next frames now, while the caller processes these records.
       window_.release();
@@ -374,7 +376,7 @@ bool RecordStream::next(RecordView& record) {
       --jobs_ahead_;
       auto block = pool_->take_block(item.job);
       if (!block) {
-        diagnostics_->add(Damage::BadFrame, item.record.offset, block.error().what);
+        diagnostics_->add_finding(Damage::BadFrame, item.record.offset, block.error().what);
         continue;
       }
       (*block)->packed = item.record.bytes.size();

@@ -57,7 +57,7 @@ class RecordStream {
 
   // Sets `record` to the next one that is not COMPRESSED. False at the end; if the source grows, at the end
   // of the whole records written so far.
-  bool next(RecordView& record);
+  bool next_record(RecordView& record);
   SampleRun next_samples();  // CaptureReader::next_samples()
   // For a source that grows: the source has so many more bytes; the source is complete.
   void extend(std::uint64_t bytes) { window_.extend(bytes); }

@@ -31,7 +31,7 @@ Result<> take(Cursor record, Features& features) {
   const std::uint32_t type = record.u32();
   record.u32();  // its size
   if (type != kKernelSymbol && type != kTracingData) return Done{};
-  const Bytes content = record.take(record.u32());  // padding follows
+  const Bytes content = record.take_bytes(record.u32());  // padding follows
   if (record.failed()) return Error{"record of type " + std::to_string(type) + " is cut short"};
   if (type == kKernelSymbol) return take_kallsyms(content, features);
   if (features.present[abi::kFeatureTracingData]) return Done{};
@@ -56,7 +56,7 @@ void read_simpleperf_start(int fd, const FileSection& data, std::endian order, F
       pieces.insert(pieces.end(), record->begin() + kRecordHeaderSize, record->end());
     } else {
       auto taken = take(Cursor(header.type == kSplitEnd ? pieces : *record, order), features);
-      if (!taken) diagnostics.add(Damage::BadFeature, offset, taken.error().what);
+      if (!taken) diagnostics.add_finding(Damage::BadFeature, offset, taken.error().what);
       pieces.clear();
     }
     offset += size;

@@ -99,7 +99,7 @@ void TimeOrder::park(Held& from) {
   from.block.reset();
 }
 
-void TimeOrder::close(Held& from) {
+void TimeOrder::close_parked(Held& from) {
   if (from.opened.empty()) return;
   opened_bytes_ -= from.bytes;
   cost_ -= from.bytes;
@@ -112,13 +112,13 @@ bool TimeOrder::close_oldest() {
     const std::uint32_t place = index_of(opened_.front());
     opened_.pop_front();
     if (place >= blocks_.size() || blocks_[place].opened.empty()) continue;
-    close(blocks_[place]);
+    close_parked(blocks_[place]);
     return true;
   }
   return false;
 }
 
-void TimeOrder::open(Held& from, std::uint32_t number) {
+void TimeOrder::open_parked(Held& from, std::uint32_t number) {
   while (opened_bytes_ + from.bytes > floor_ / 2 + memory_limit() / 4 && close_oldest()) {
   }
   from.opened = parking_.unpack(*from.parked);
@@ -131,7 +131,7 @@ void TimeOrder::open(Held& from, std::uint32_t number) {
 // A copy of the record of a parked block, so that the caller keeps no whole block in memory.
 Bytes TimeOrder::copied(const Entry& entry) {
   Held& from = held(entry.block);
-  if (from.opened.empty()) open(from, entry.block);
+  if (from.opened.empty()) open_parked(from, entry.block);
   if (!copies_ || copies_left_ < entry.size) {
     const auto copies = std::make_shared<Block>();
     copies->bytes.resize(kCopies);
@@ -151,7 +151,7 @@ Bytes TimeOrder::copied(const Entry& entry) {
 // Frees a block that has no waiting records.
 void TimeOrder::release(Held& from) {
   if (from.parked) {
-    close(from);
+    close_parked(from);
     cost_ -= from.parked->packed.size();
     from.parked.reset();
   } else if (from.block) {
@@ -277,8 +277,8 @@ std::optional<TimeOrder::Item> TimeOrder::pop() {
 
 void TimeOrder::report(Diagnostics& diagnostics) const {
   if (out_of_order_ == 0) return;
-  diagnostics.add(went_out_early_ ? Damage::OrderGivenUp : Damage::OutOfOrder, Diagnostics::kNoOffset, "",
-                  out_of_order_);
+  diagnostics.add_finding(went_out_early_ ? Damage::OrderGivenUp : Damage::OutOfOrder, Diagnostics::kNoOffset,
+                          "", out_of_order_);
 }
 
 void TimeOrder::finish_last() {

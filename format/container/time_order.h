@@ -82,9 +82,9 @@ class TimeOrder {
   Held& begin_block(const BlockRef& block, std::size_t base, std::uint64_t offset);
   void reduce_memory();
   void park(Held& from);
-  void open(Held& from, std::uint32_t number);
+  void open_parked(Held& from, std::uint32_t number);
   Bytes copied(const Entry& entry);
-  void close(Held& from);
+  void close_parked(Held& from);
   bool close_oldest();
   void release(Held& from);
   std::size_t memory_limit() const;

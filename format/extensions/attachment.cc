@@ -54,9 +54,9 @@ Result<std::vector<Attachment>> parse_attachments(Cursor in) {
     Attachment attachment;
     attachment.raw_size = in.u64();
     const std::uint64_t packed_size = in.u64();
-    attachment.name = as_text(in.take(name_size));
-    attachment.origin = as_text(in.take(origin_size));
-    const Bytes packed = in.take(packed_size);
+    attachment.name = as_text(in.take_bytes(name_size));
+    attachment.origin = as_text(in.take_bytes(origin_size));
+    const Bytes packed = in.take_bytes(packed_size);
     attachment.packed.assign(packed.begin(), packed.end());
     if (in.failed()) return Error{"cut short"};
     const std::size_t used = whole - in.left();

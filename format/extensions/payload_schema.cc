@@ -15,7 +15,7 @@ void write_text(ByteWriter& out, std::string_view text) {
   out.u32(static_cast<std::uint32_t>(text.size())).bytes(std::as_bytes(std::span(text)));
 }
 
-std::string read_text(Cursor& in) { return std::string(as_text(in.take(in.u32()))); }
+std::string read_text(Cursor& in) { return std::string(as_text(in.take_bytes(in.u32()))); }
 
 void write_field(ByteWriter& out, const PayloadField& field) {
   write_text(out, field.name);

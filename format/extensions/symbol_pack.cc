@@ -74,7 +74,7 @@ class PackReader {
     return from + (value >> 1 ^ (0 - (value & 1)));
   }
   std::uint8_t byte() { return in_.u8(); }
-  Bytes bytes(std::uint64_t size) { return in_.take(size); }
+  Bytes bytes(std::uint64_t size) { return in_.take_bytes(size); }
   // Reads the number of items that follow, each of at least `item_bytes` bytes in the section and of
   // `item_memory` bytes in memory. Counts their memory against the limit.
   std::size_t count(std::size_t item_bytes, std::size_t item_memory) {
@@ -285,7 +285,7 @@ Result<Head> read_head(Bytes section) {
   const std::uint32_t version = in.u32(), level = in.u32();
   Head head;
   head.raw_size = in.u64();
-  head.frame = in.take(in.u64());
+  head.frame = in.take_bytes(in.u64());
   if (in.failed()) return Error{"cut short"};
   if (version != kPackVersion) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
   if (level < 1 || level > static_cast<std::uint32_t>(PackLevel::Code))
@@ -326,7 +326,7 @@ Result<std::vector<std::byte>> write_symbol_pack_section(SymbolPack& pack) {
   ByteWriter out;
   out.u32(kPackVersion).u32(static_cast<std::uint32_t>(pack.level)).u64(content.size()).u64(frame->size());
   out.bytes(*frame).align(kAlignment);
-  return std::move(out).take();
+  return std::move(out).take_bytes();
 }
 
 Result<> check_symbol_pack(Bytes section) {

@@ -18,7 +18,7 @@ constexpr std::uint32_t kMaxSystems = 65536;
 constexpr std::uint32_t kMaxFormats = 1U << 20;
 constexpr std::size_t kLongestName = 255;  // bytes
 
-std::string text_of_size(Cursor& in, std::uint64_t size) { return std::string(as_text(in.take(size))); }
+std::string text_of_size(Cursor& in, std::uint64_t size) { return std::string(as_text(in.take_bytes(size))); }
 
 // "header_page" NUL, u64 size, bytes.
 Result<> read_named(Cursor& in, std::string_view name, std::string& out) {
@@ -152,7 +152,7 @@ ConstantStrings::ConstantStrings(std::string_view printk_formats) {
   rows_.erase(std::unique(rows_.begin(), rows_.end(), is_same), rows_.end());
 }
 
-const std::string* ConstantStrings::find(std::uint64_t address) const {
+const std::string* ConstantStrings::find_string(std::uint64_t address) const {
   const auto row = std::ranges::lower_bound(rows_, address, {}, &Row::address);
   return row == rows_.end() || row->address != address ? nullptr : &row->text;
 }

@@ -46,7 +46,7 @@ class ConstantStrings {
   ConstantStrings() = default;
   explicit ConstantStrings(std::string_view printk_formats);
   // The first string with that address; null: none.
-  const std::string* find(std::uint64_t address) const;
+  const std::string* find_string(std::uint64_t address) const;
   struct Row {
     std::uint64_t address = 0;
     std::string text;

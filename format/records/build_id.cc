@@ -51,7 +51,7 @@ std::optional<BuildId> build_id_in_notes(Bytes notes, std::endian order) {
     const std::uint32_t type = in.u32();
     const std::string_view name = in.text(padded(name_size));
     // The last note's padding may be missing.
-    const Bytes description = in.take(std::min<std::uint64_t>(padded(description_size), in.left()));
+    const Bytes description = in.take_bytes(std::min<std::uint64_t>(padded(description_size), in.left()));
     if (in.failed() || description.size() < description_size) return std::nullopt;
     if (type == NT_GNU_BUILD_ID && name == "GNU" && description_size > 0)
       return BuildId::from_bytes(description.first(description_size));

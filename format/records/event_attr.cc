@@ -38,7 +38,7 @@ Result<EventAttr> parse_event_attr(Cursor bytes) {
   if (size < kFirstAttrSize || size > there)
     return Error{"event attribute says it has " + std::to_string(size) + " bytes, between " +
                  std::to_string(kFirstAttrSize) + " and " + std::to_string(there) + " were expected"};
-  Cursor in = bytes.over(bytes.take(size - 8));
+  Cursor in = bytes.over(bytes.take_bytes(size - 8));
   // Fields past the attr's size are zero: a failed cursor returns zeros.
   attr.config = in.u64();
   attr.sample_period = in.u64();

@@ -65,7 +65,7 @@ Record parse_mmap(Cursor& in, const Parsing& about) {
     if (carries_build_id(Cursor(in.rest()), about)) {
       const std::uint8_t size = in.u8();
       in.skip(3);
-      mmap.build_id = BuildId::from_bytes(in.take(20).first(in.failed() ? 0 : size));
+      mmap.build_id = BuildId::from_bytes(in.take_bytes(20).first(in.failed() ? 0 : size));
     } else {
       mmap.major = in.u32();
       mmap.minor = in.u32();
@@ -145,7 +145,7 @@ Record parse_bpf_event(Cursor& in, const Parsing&) {
   event.type = in.u16();
   event.flags = in.u16();
   event.id = in.u32();
-  std::ranges::transform(in.take(event.tag.size()), event.tag.begin(),
+  std::ranges::transform(in.take_bytes(event.tag.size()), event.tag.begin(),
                          [](std::byte byte) { return static_cast<std::uint8_t>(byte); });
   return event;
 }
@@ -157,8 +157,8 @@ Record parse_text_poke(Cursor& in, const Parsing&) {
   poke.address = in.u64();
   const std::uint16_t old_size = in.u16();
   const std::uint16_t new_size = in.u16();
-  poke.old_bytes = in.take(old_size);
-  poke.new_bytes = in.take(new_size);
+  poke.old_bytes = in.take_bytes(old_size);
+  poke.new_bytes = in.take_bytes(new_size);
   in.skip(std::min<std::size_t>(in.left(), 7));  // padding
   return poke;
 }
@@ -201,7 +201,7 @@ Record parse_event_update(Cursor& in, const Parsing&) {
 }
 
 Record parse_header_feature(Cursor& in, const Parsing&) {
-  return HeaderFeatureRecord{.feature = in.u64(), .section = in.take(in.left())};
+  return HeaderFeatureRecord{.feature = in.u64(), .section = in.take_bytes(in.left())};
 }
 
 // Linux 2.6.32 and 2.6.33 wrote no pid: then the name, which begins with / or [, is 4 bytes earlier, where
@@ -218,7 +218,7 @@ Record parse_build_id(Cursor& in, const Parsing& about) {
   BuildIdRecord entry;
   entry.misc = about.record.misc;
   entry.pid = has_process(in) ? static_cast<std::int32_t>(in.u32()) : -1;
-  const Bytes id = in.take(20);
+  const Bytes id = in.take_bytes(20);
   const std::uint8_t size = in.u8();
   in.skip(3);
   entry.filename = in.text(in.left());
@@ -228,7 +228,7 @@ Record parse_build_id(Cursor& in, const Parsing& about) {
   return entry;
 }
 
-Record parse_other(Cursor& in, const Parsing&) { return OtherRecord{in.take(in.left())}; }
+Record parse_other(Cursor& in, const Parsing&) { return OtherRecord{in.take_bytes(in.left())}; }
 
 // Records without a body.
 Record parse_mark(Cursor&, const Parsing&) { return OtherRecord{}; }

@@ -49,7 +49,7 @@ void parse_user_stack(Cursor& in, Sample& out) {
   out.user_stack = {};
   const std::uint64_t size = in.u64();
   if (size == 0) return;
-  const Bytes stack = in.take(size);
+  const Bytes stack = in.take_bytes(size);
   const std::uint64_t valid = in.u64();
   if (valid > size) return in.fail();
   out.user_stack = stack.first(static_cast<std::size_t>(valid));
@@ -87,7 +87,7 @@ void parse_variable(Cursor& in, const EventAttr& attr, Sample& out) {
   const std::uint64_t type = attr.sample_type;
   if (type & abi::kSampleRead) out.read = parse_read_values(in, attr.read_format);
   if (type & abi::kSampleCallchain) out.callchain = in.words(in.u64());
-  if (type & abi::kSampleRaw) out.raw = in.take(in.u32());
+  if (type & abi::kSampleRaw) out.raw = in.take_bytes(in.u32());
   if (type & abi::kSampleBranchStack) parse_branches(in, attr, out);
   if (type & abi::kSampleRegsUser) out.user_registers = parse_registers(in, attr.sample_regs_user);
   if (type & abi::kSampleStackUser) parse_user_stack(in, out);
@@ -100,7 +100,7 @@ void parse_variable(Cursor& in, const EventAttr& attr, Sample& out) {
   if (type & abi::kSampleCgroup) out.cgroup = in.u64();
   if (type & abi::kSampleDataPageSize) out.data_page_size = in.u64();
   if (type & abi::kSampleCodePageSize) out.code_page_size = in.u64();
-  if (type & abi::kSampleAux) out.aux = in.take(in.u64());
+  if (type & abi::kSampleAux) out.aux = in.take_bytes(in.u64());
 }
 
 constexpr std::uint64_t kTrailerFields = abi::kSampleTid | abi::kSampleTime | abi::kSampleId |
@@ -177,7 +177,7 @@ std::optional<Sample> parse_sample(const RecordView& record, const EventAttr& at
   return sample;
 }
 
-void SampleParser::begin(const EventAttr& attr) {
+void SampleParser::begin_sample(const EventAttr& attr) {
   if (attr.sample_type == sample_type_ && attr.branch_sample_type == branch_sample_type_) return;
   sample_ = {};
   sample_type_ = attr.sample_type;
@@ -185,12 +185,12 @@ void SampleParser::begin(const EventAttr& attr) {
 }
 
 const Sample* SampleParser::parse(const RecordView& record, const EventAttr& attr) {
-  begin(attr);
+  begin_sample(attr);
   return parse_into(sample_, record, attr, nullptr) ? &sample_ : nullptr;
 }
 
 const Sample* SampleParser::parse_start(const RecordView& record, const EventAttr& attr) {
-  begin(attr);
+  begin_sample(attr);
   Cursor in = record.body();
   sample_.misc = record.misc;
   parse_fixed(in, attr, sample_);

@@ -97,7 +97,7 @@ class SampleParser {
   const Sample* parse_start(const RecordView& record, const EventAttr& attr);
 
  private:
-  void begin(const EventAttr& attr);
+  void begin_sample(const EventAttr& attr);
   Sample sample_;
   // The sample_type of the fields that were set; others have their defaults.
   std::uint64_t sample_type_ = 0, branch_sample_type_ = 0;

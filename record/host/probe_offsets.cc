@@ -347,8 +347,8 @@ void read_markers(const ElfView& elf, Bytes notes, std::uint64_t base_now, std::
   while (in.left() > 0 && !in.failed()) {
     const std::uint32_t name_size = in.u32(), size = in.u32(), type = in.u32();
     const auto padded = [](std::uint64_t bytes) { return (bytes + 3) / 4 * 4; };
-    const std::string_view name = format::text_of(in.take(static_cast<std::size_t>(padded(name_size))));
-    const Bytes description = in.take(static_cast<std::size_t>(padded(size)));
+    const std::string_view name = format::text_of(in.take_bytes(static_cast<std::size_t>(padded(name_size))));
+    const Bytes description = in.take_bytes(static_cast<std::size_t>(padded(size)));
     if (in.failed() || type != kMarkerType || name != "stapsdt") continue;
     if (auto marker = parse_marker(elf, description.first(size), base_now)) out.push_back(std::move(*marker));
   }
@@ -559,7 +559,7 @@ LibraryPaths libraries_of_cache(format::Bytes cache) {
   constexpr std::size_t kRestOfHeader = 24;
   LibraryPaths paths;
   format::Cursor in(cache);
-  if (format::as_text(in.take(kMark.size())) != kMark) return paths;
+  if (format::as_text(in.take_bytes(kMark.size())) != kMark) return paths;
   const std::uint32_t entries = in.u32();
   in.skip(kRestOfHeader);
   const auto text_at = [cache](std::uint32_t offset) {

@@ -55,7 +55,7 @@ Result<> write_programs(const format::Fd& memory, const std::vector<std::string>
   events.add_event({.attr = attr, .name = "dummy", .ids = {1}});
   auto writer = capture_in_memory(memory, events, std::move(features));
   if (!writer) return std::move(writer.error());
-  return writer->close({});
+  return writer->close_file({});
 }
 
 // The options of --interval: the costs of programs in each interval.

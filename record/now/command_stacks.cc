@@ -210,7 +210,7 @@ std::vector<std::byte> payload_of(const ThreadStack& thread, std::chrono::nanose
   out.u32(static_cast<std::uint32_t>(thread.lock.kind)).zeros(4);
   // RAW begins after a word of 4 bytes, so these make it end at a multiple of 8.
   out.padded_text(thread.call.file, 8).zeros(4);
-  return std::move(out).take();
+  return std::move(out).take_bytes();
 }
 
 format::EventAttr attr() {
@@ -304,7 +304,7 @@ Result<> write_capture(const ThreadsNow& now, const std::vector<std::string>& co
   if (done) done = writer->write_plain(described.view());
   if (done) done = writer->write_records(samples.view());
   if (done) done = writer->finish_round();
-  if (done) done = writer->close(late);
+  if (done) done = writer->close_file(late);
   return done ? std::move(done) : std::move(done.error()).in(path.empty() ? "the capture in memory" : path);
 }
 

@@ -297,7 +297,7 @@ Result<std::vector<std::byte>> stop_and_read(format::Bytes argument) {
   for (const std::uint64_t word : *words) out.u64(word);
   out.u32(static_cast<std::uint32_t>(stack ? 0 : stack.error().code));
   if (stack) out.bytes(*stack);
-  return std::move(out).take();
+  return std::move(out).take_bytes();
 }
 
 void copy_stopped(ThreadStack& thread, ForeignReader& reader) {

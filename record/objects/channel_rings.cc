@@ -204,7 +204,7 @@ std::optional<RingEvent> parse_ring_event(format::Bytes bytes) {
   event.thread = in.u32();
   if (magic == kHead) event.cgroup = in.u64();
   if (in.failed() || (magic != kHead && magic != kHeadWithoutCgroup)) return std::nullopt;
-  event.payload = in.take(in.left());
+  event.payload = in.take_bytes(in.left());
   return event;
 }
 

@@ -224,7 +224,7 @@ std::optional<StackCopy> stack_copy_of(format::Bytes written) {
   copy.is_extra_known = in.u8() != 0;
   copy.part = in.u8();
   if (in.failed() || copy.frames == 0) return std::nullopt;
-  const format::Bytes rest = in.take(in.left());
+  const format::Bytes rest = in.take_bytes(in.left());
   copy.bytes.assign(rest.begin(), rest.end());
   return copy;
 }

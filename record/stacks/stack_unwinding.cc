@@ -631,7 +631,7 @@ Result<std::vector<std::byte>> files_of_program(format::Bytes program) {
   for (const std::string& library :
        needed_libraries(path, cache ? libraries_of_cache(*cache) : LibraryPaths{}))
     out.padded_text(library, 1);
-  return std::move(out).take();
+  return std::move(out).take_bytes();
 }
 
 }  // namespace

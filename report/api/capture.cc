@@ -121,7 +121,7 @@ void Capture::read(const std::function<bool(const CapturedSample&)>& each) {
 std::vector<std::string> Capture::problems() const {
   std::vector<std::string> lines;
   for (const format::Finding& finding : state_->session.diagnostics().findings())
-    lines.push_back(printable(format::Diagnostics::describe(finding)));
+    lines.push_back(printable(format::Diagnostics::finding_text(finding)));
   return lines;
 }
 

@@ -78,7 +78,7 @@ std::optional<Bytes> room_of_text(const PayloadField& field, Bytes payload, std:
   const std::uint64_t base = field.format == kRelativeLocation ? start + 4 : 0;
   Cursor record(payload);
   record.skip(base + (location & 0xffff));
-  const Bytes room = record.take(location >> 16);
+  const Bytes room = record.take_bytes(location >> 16);
   if (in.failed() || record.failed()) return std::nullopt;
   return room;
 }

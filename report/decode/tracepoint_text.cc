@@ -209,7 +209,7 @@ void PrintProgram::write(TextBuffer& out, const Piece& piece, format::Bytes reco
       std::uint64_t address = 0;
       const std::size_t there = record.size() - std::min<std::size_t>(piece.offset, record.size());
       if (there != 0) std::memcpy(&address, record.last(there).data(), std::min(there, sizeof address));
-      if (const std::string* const text = strings_->find(address)) return out.text(*text);
+      if (const std::string* const text = strings_->find_string(address)) return out.text(*text);
       return out.hex(address);
     }
     case Source::Flags:

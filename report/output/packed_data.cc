@@ -142,7 +142,7 @@ class PackedElements {
     const std::size_t size = all.size() - dictionary_;
     const std::size_t blocks = std::max<std::size_t>((size + kBlock - 1) / kBlock, 1);
     std::vector<PackedBlock> packed(blocks);
-    auto done = pool_.run(blocks, [&](std::size_t number, unsigned) -> Result<> {
+    auto done = pool_.run_tasks(blocks, [&](std::size_t number, unsigned) -> Result<> {
       const std::size_t begin = dictionary_ + number * kBlock, before = std::min(begin, kDictionary);
       auto block = pack_block(all.substr(begin - before, before), all.substr(begin, kBlock),
                               is_last && number + 1 == blocks);

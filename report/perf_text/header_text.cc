@@ -513,7 +513,8 @@ void RecordCounts::add_record(const RecordView& record) {
   ++by_type_[record.type];
   if (record.type != abi::kRecordSample && record.type != abi::kRecordLostSamples) return;
   const auto event = reader_.events().event_of(record);
-  if (!event) return diagnostics_.add(Damage::UnknownEvent, record.offset, "a record of no known event");
+  if (!event)
+    return diagnostics_.add_finding(Damage::UnknownEvent, record.offset, "a record of no known event");
   by_event_.resize(reader_.events().size());
   const EventAttr& attr = reader_.events()[*event].attr;
   if (record.type == abi::kRecordSample)
@@ -549,7 +550,8 @@ void RecordCounts::write(TextBuffer& out, Names names, Losses losses) {
 void RecordCounts::add_sample(const RecordView& record, std::size_t event, const EventAttr& attr) {
   const auto sample = parse_sample(record, attr);
   if (!sample || sample->unread != 0)
-    diagnostics_.add(Damage::BadRecord, record.offset, "a sample whose length is not that of its fields");
+    diagnostics_.add_finding(Damage::BadRecord, record.offset,
+                             "a sample whose length is not that of its fields");
   if (!sample || !attr.samples(abi::kSampleRead)) {
     ++by_event_[event].samples;
     return;
@@ -566,13 +568,13 @@ void RecordCounts::add_sample(const RecordView& record, std::size_t event, const
 
 void RecordCounts::add_lost(const RecordView& record, std::size_t event, const EventAttr& attr) {
   const auto parsed = parse_record(record, attr);
-  if (!parsed) return diagnostics_.add(Damage::BadRecord, record.offset, parsed.error().what);
+  if (!parsed) return diagnostics_.add_finding(Damage::BadRecord, record.offset, parsed.error().what);
   if (const auto* lost = std::get_if<LostSamplesRecord>(&*parsed)) by_event_[event].lost += lost->lost;
 }
 
 void write_stats(TextBuffer& out, CaptureReader& reader, Diagnostics& diagnostics, Names names) {
   RecordCounts counts(reader, diagnostics);
-  while (const auto record = reader.next()) counts.add_record(*record);
+  while (const auto record = reader.next_record()) counts.add_record(*record);
   counts.write(out, names, RecordCounts::Losses::Shown);
 }
 

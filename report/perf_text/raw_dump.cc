@@ -56,7 +56,7 @@ class RawTrace {
   }
 
   void run() {
-    while (const auto record = capture_.next()) {
+    while (const auto record = capture_.next_record()) {
       take_build_ids();
       counts_.add_record(*record);
       take(*record);
@@ -79,7 +79,7 @@ class RawTrace {
     const auto event = capture_.events().event_of(record);
     if (!event) {
       if (!is_counted(record))
-        diagnostics_.add(Damage::UnknownEvent, record.offset, "its id is in no event's list");
+        diagnostics_.add_finding(Damage::UnknownEvent, record.offset, "its id is in no event's list");
       write_record_bytes(out_, record, file_);
       return out_.line_end();
     }
@@ -128,7 +128,8 @@ class RawTrace {
     begin_line(record, id.cpu, id.time);
     const auto parsed = parse_record(record, of.attr);
     if (!parsed) {
-      if (!is_counted(record)) diagnostics_.add(Damage::BadRecord, record.offset, parsed.error().what);
+      if (!is_counted(record))
+        diagnostics_.add_finding(Damage::BadRecord, record.offset, parsed.error().what);
       out_.character('\n');
       return out_.line_end();
     }
@@ -463,7 +464,7 @@ class Text {
     bool is_first = true;
     for (; in.left() >= kEntry; is_first = false) {
       out_.text(fmt::format("{}{}", is_first ? "" : ", ", static_cast<std::int32_t>(in.u64())));
-      in.take(kEntry - 8);
+      in.take_bytes(kEntry - 8);
     }
     out_.text("\n: unhandled!\n");
   }

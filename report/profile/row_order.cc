@@ -139,7 +139,7 @@ std::vector<std::uint32_t> sorted_rows(std::span<const KeyUse> keys, const Sampl
   format::WorkerPool& pool = input.pool != nullptr ? *input.pool : alone;
   const std::size_t others = input.beside != nullptr ? 1 : 0;
   // The last key is usually the function, which takes longest.
-  auto all = pool.run(made.size() + others, [&](std::size_t task, unsigned) -> Result<> {
+  auto all = pool.run_tasks(made.size() + others, [&](std::size_t task, unsigned) -> Result<> {
     const std::size_t column = made.size() + others - 1 - task;
     if (column == made.size()) {
       input.beside();

@@ -60,8 +60,8 @@ std::string WeightChoice::chosen_by_role() const {
 
 void Unweighed::report(format::Diagnostics& diagnostics) const {
   if (damaged > 0)
-    diagnostics.add(format::Damage::BadRecord, format::Diagnostics::kNoOffset,
-                    "a payload without the field of --weight; its sample is left out", damaged);
+    diagnostics.add_finding(format::Damage::BadRecord, format::Diagnostics::kNoOffset,
+                            "a payload without the field of --weight; its sample is left out", damaged);
   if (negative > 0)
     diagnostics.add_line(format::Damage::Note,
                          std::to_string(negative) + " samples are left out: their weight is negative");

@@ -143,7 +143,7 @@ BatchReader::Outcome BatchReader::process_other(const OrderedRecord& record, Bat
   const format::EventAttr& attr = capture_->events()[record.event].attr;
   const auto parsed = format::parse_record(record.view, attr);
   if (!parsed) {
-    diagnostics_->add(Damage::BadRecord, record.view.offset, parsed.error().what);
+    diagnostics_->add_finding(Damage::BadRecord, record.view.offset, parsed.error().what);
     return Outcome::Applied;
   }
   if (!can_change_shared(batch) && changes_shared_data(*parsed, record.view.misc)) return Outcome::Postponed;
@@ -278,7 +278,7 @@ void BatchReader::count_losses(const format::Record& record) {
 // In a pipe, the section that says where and when events were lost comes after the LOST records.
 void BatchReader::report_losses() {
   if (const std::uint64_t outside = of_outside_ - std::exchange(reported_outside_, of_outside_); outside > 0)
-    diagnostics_->add(
+    diagnostics_->add_finding(
         Damage::Outside, format::Diagnostics::kNoOffset,
         "recorded in a pid namespace, processes outside of it all have pid 0, and their code has no names; "
         "record on the host, or in a container with its pid namespace (docker: --pid=host)",
@@ -288,8 +288,8 @@ void BatchReader::report_losses() {
   const std::uint64_t more = all - std::exchange(reported_losses_, all);
   if (more == 0) return;
   const std::string where = format::where_and_when_lost(capture_->features().environment.losses);
-  diagnostics_->add(Damage::Lost, format::Diagnostics::kNoOffset,
-                    "events that are not in the capture" + (where.empty() ? "" : ": " + where), more);
+  diagnostics_->add_finding(Damage::Lost, format::Diagnostics::kNoOffset,
+                            "events that are not in the capture" + (where.empty() ? "" : ": " + where), more);
 }
 
 void BatchReader::end_replay() {

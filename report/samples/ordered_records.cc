@@ -47,7 +47,7 @@ OrderedRecords::Step OrderedRecords::next(OrderedRecord& record) {
       return Step::End;
     }
     if (run_.bytes.empty()) run_ = capture_->next_samples();
-    const auto view = run_.bytes.empty() ? capture_->next() : std::nullopt;
+    const auto view = run_.bytes.empty() ? capture_->next_record() : std::nullopt;
     if (!run_.bytes.empty()) {
       if (add_run(record)) return Step::Record;
     } else if (!view) {
@@ -122,7 +122,7 @@ bool OrderedRecords::add_record(const RecordView& view, OrderedRecord& out) {
   }
   const auto event = events.event_of(view);
   if (!event) {
-    diagnostics_->add(Damage::UnknownEvent, view.offset, "its id is in no event's list");
+    diagnostics_->add_finding(Damage::UnknownEvent, view.offset, "its id is in no event's list");
     return false;
   }
   const auto number = static_cast<std::uint32_t>(*event);

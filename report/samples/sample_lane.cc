@@ -75,9 +75,9 @@ const format::Sample* SampleLane::parse_sample(const BatchRecord& item) {
   const format::RecordView view = format::whole_record({item.record, item.size}, order_);
   const format::Sample* const sample = parser_.parse(view, capture_->events()[item.event].attr);
   if (sample == nullptr) {
-    diagnostics_->add(Damage::BadRecord, item.offset, "a sample that is shorter than its fields");
+    diagnostics_->add_finding(Damage::BadRecord, item.offset, "a sample that is shorter than its fields");
   } else if (sample->unread != 0) {
-    diagnostics_->add(Damage::BadRecord, item.offset, "a sample with bytes after its last field");
+    diagnostics_->add_finding(Damage::BadRecord, item.offset, "a sample with bytes after its last field");
   }
   return sample;
 }
@@ -208,8 +208,8 @@ void SerialLane::resolve(const BatchRecord& item, const std::optional<Chain>& ch
 void SerialLane::update_counters(const format::Sample& sample, const format::EventAttr& attr) {
   const std::size_t unknown = counters_.update(sample, attr, events(), deltas_);
   if (unknown > 0) {
-    lane_->diagnostics().add(Damage::UnknownEvent, format::Diagnostics::kNoOffset,
-                             "a value in a group's sample", unknown);
+    lane_->diagnostics().add_finding(Damage::UnknownEvent, format::Diagnostics::kNoOffset,
+                                     "a value in a group's sample", unknown);
   }
   std::erase_if(
       deltas_, [this](const CounterDeltas::Delta& one) { return !taken_events_.takes(events(), one.event); });

@@ -143,7 +143,7 @@ Result<Session> Session::open(SessionOptions options) {
   auto condition = std::exchange(filter.condition, nullptr);
   auto state = std::make_unique<State>(std::move(options), std::move(found), std::move(*capture));
   state->condition = std::move(condition);
-  state->diagnostics.take(*state->reading_diagnostics);
+  state->diagnostics.take_findings(*state->reading_diagnostics);
   Session session(std::move(state));
   if (session.layout().is_pipe) return session;
   if (auto checked = session.check_events(); !checked) return std::move(checked.error());
@@ -214,8 +214,8 @@ void Session::State::end(bool is_at_end) {
   location_table.end_lookups();
   stacks.end_lookups();
   batches.use_last_names();
-  diagnostics.take(*reading_diagnostics);
-  diagnostics.take(found_in_samples);
+  diagnostics.take_findings(*reading_diagnostics);
+  diagnostics.take_findings(found_in_samples);
 }
 
 // Once the kernel's mapping is known. Not while another thread looks up names.
@@ -258,9 +258,9 @@ void Session::State::make_lanes() {
 
 // Collects the lanes' diagnostics in the order of the samples.
 void Session::State::take_findings() {
-  lanes[0]->own_diagnostics.take(found_in_samples);
+  lanes[0]->own_diagnostics.take_findings(found_in_samples);
   std::ranges::sort(lanes, {}, &Lane::first_found);
-  for (const auto& one : lanes) found_in_samples.take(one->own_diagnostics);
+  for (const auto& one : lanes) found_in_samples.take_findings(one->own_diagnostics);
 }
 
 // Reads the capture batch by batch, to its end (true) or until the run is stopped. One thread makes the next

@@ -41,7 +41,7 @@ Result<cli::ExitStatus> write_tables(const SessionOptions& wanted, const TablesR
   tables.unweighed().report(session->diagnostics());
   const format::Finding* const damage = first_damage(session->diagnostics());
   if (request.damaged == DamagedCaptures::Refuse && damage != nullptr)
-    return Error{"damaged: " + format::Diagnostics::describe(*damage)}.in(printable(wanted.input));
+    return Error{"damaged: " + format::Diagnostics::finding_text(*damage)}.in(printable(wanted.input));
   tables.finish();
   if (auto written = out.finish(); !written) return std::move(written.error());
   if (request.damaged == DamagedCaptures::Tell) session->report_missing_symbols();

@@ -67,7 +67,7 @@ std::string TableFiles::path_of(TableId table) const {
 Result<> TableOutput::File::write(std::string_view bytes) {
   std::string packed;
   if (packer) {
-    if (auto added = packer->add(bytes, packed); !added) return added;
+    if (auto added = packer->add_bytes(bytes, packed); !added) return added;
     bytes = packed;
   }
   auto done = file->write(bytes);

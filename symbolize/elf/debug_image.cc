@@ -315,14 +315,14 @@ std::optional<Program> read_header(format::Bytes section, std::uint64_t offset, 
   const bool is_long = size == kLongUnit;
   if (is_long) size = in.u64();
   if (in.failed() || size > in.left()) return std::nullopt;
-  format::Cursor unit(in.take(size), order);
+  format::Cursor unit(in.take_bytes(size), order);
   const std::uint16_t version = unit.u16();
   if (version >= 5) unit.skip(2);  // sizes of an address and of a segment
   const std::uint64_t header_size = is_long ? unit.u64() : unit.u32();
   if (unit.failed() || header_size > unit.left()) return std::nullopt;
-  format::Cursor header(unit.take(header_size), order);
+  format::Cursor header(unit.take_bytes(header_size), order);
   Program program;
-  program.opcodes = unit.take(unit.left());
+  program.opcodes = unit.take_bytes(unit.left());
   header.skip(version >= 4 ? 5 : 4);  // instruction lengths, is_stmt, the range of lines
   program.first_special = header.u8();
   for (unsigned i = 1; i < program.first_special; ++i) program.arguments[i] = header.u8();

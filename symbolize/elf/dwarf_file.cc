@@ -114,7 +114,7 @@ std::optional<Supplement> supplement_of(const DebugImage& image) {
   found.is_itself = in.u8() != 0;
   found.path = in.terminated();
   const std::uint8_t size = in.u8();  // LEB128; checksums have at most 20 bytes, so one byte is enough
-  const format::Bytes checksum = in.take(size);
+  const format::Bytes checksum = in.take_bytes(size);
   if (in.failed() || version < 5 || size == 0 || size > format::BuildId{}.bytes.size()) return std::nullopt;
   found.checksum = format::BuildId::from_bytes(checksum);
   return found;

@@ -53,7 +53,7 @@ void KernelCore::read_notes(format::Cursor notes) {
     const std::uint32_t name_size = notes.u32(), size = notes.u32();
     notes.skip(4);
     const std::string_view name = notes.text(padded(name_size));
-    const format::Bytes text = notes.take(padded(size));
+    const format::Bytes text = notes.take_bytes(padded(size));
     if (notes.failed()) return;
     if (name != "VMCOREINFO") continue;
     const std::string_view facts = format::as_text(text.first(std::min<std::size_t>(size, text.size())));

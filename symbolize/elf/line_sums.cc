@@ -80,10 +80,10 @@ class EntryReader {
           number = in.u64();
           break;
         case DW_FORM_data16:
-          bytes = in.take(sizeof(Md5));
+          bytes = in.take_bytes(sizeof(Md5));
           break;
         case DW_FORM_block:
-          bytes = in.take(unwind::read_uleb128(in));
+          bytes = in.take_bytes(unwind::read_uleb128(in));
           break;
         default:
           in.fail();  // its size is unknown

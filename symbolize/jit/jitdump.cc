@@ -40,7 +40,7 @@ bool read_load(Cursor in, std::uint64_t time, Reading& reading) {
   JitEvent event = read_event(in, time);
   event.name = in.terminated();
   if (in.failed()) return false;
-  if (event.size <= in.left()) event.code = in.take(static_cast<std::size_t>(event.size));
+  if (event.size <= in.left()) event.code = in.take_bytes(static_cast<std::size_t>(event.size));
   event.eh_frame = std::exchange(reading.eh_frame, std::nullopt);
   event.lines = std::exchange(reading.lines, {});
   // Lines outside of the function.
@@ -82,7 +82,7 @@ bool read_lines(Cursor in, std::uint64_t /*time*/, Reading& reading) {
 bool read_unwinding(Cursor in, std::uint64_t /*time*/, Reading& reading) {
   const std::uint64_t size = in.u64(), header_size = in.u64();
   in.u64();  // mapped size
-  const Bytes eh_frame = header_size <= size ? in.take(size - header_size) : Bytes();
+  const Bytes eh_frame = header_size <= size ? in.take_bytes(size - header_size) : Bytes();
   if (!in.failed() && header_size <= size) reading.eh_frame = eh_frame;
   return true;
 }
@@ -123,7 +123,7 @@ Result<Jitdump> Jitdump::parse(std::vector<std::byte> bytes) {
   while (in.left() > 0 && !dump.is_cut_short_) {
     const std::uint32_t id = in.u32(), record_size = in.u32();
     const std::uint64_t time = in.u64();
-    const Bytes body = record_size < kPrefixSize ? Bytes() : in.take(record_size - kPrefixSize);
+    const Bytes body = record_size < kPrefixSize ? Bytes() : in.take_bytes(record_size - kPrefixSize);
     if (in.failed() || record_size < kPrefixSize) {
       dump.is_cut_short_ = true;
       break;
@@ -227,7 +227,7 @@ std::vector<std::byte> write_jitdump(std::uint32_t pid, Events events, const Lim
     if (!event->is_move) write_text(out, event->name);
     finish_record(out, start);
   }
-  return std::move(out).take();
+  return std::move(out).take_bytes();
 }
 
 }  // namespace

@@ -311,7 +311,7 @@ Result<SymbolTable> parse_perf_map(std::vector<std::byte> text) {
 SimpleperfSymbols::SimpleperfSymbols(format::Bytes section) {
   format::Cursor in(section);
   while (in.left() > sizeof(std::uint32_t)) {
-    const format::Bytes file = in.take(in.u32());
+    const format::Bytes file = in.take_bytes(in.u32());
     if (in.failed()) return;
     add(in.over(file));
   }

@@ -83,7 +83,7 @@ class Receiver {
     while (in.left() >= 28) {
       in.skip(6);
       const std::uint16_t size = in.u16();
-      format::Cursor body(in.take(size - 8U));
+      format::Cursor body(in.take_bytes(size - 8U));
       const auto process = static_cast<pid_t>(body.u32());
       body.skip(4 + 4);  // thread, size of what follows
       found.push_back({process, body.u64()});

@@ -32,7 +32,7 @@ Samples samples_of(const std::string& path, Diagnostics& diagnostics) {
   Samples samples;
   auto reader = CaptureReader::open(path, diagnostics);
   if (!reader) return samples;
-  while (const auto record = reader->next())
+  while (const auto record = reader->next_record())
     if (record->type == abi::kRecordSample) ++samples[std::string(as_text(record->bytes))];
   return samples;
 }
@@ -59,7 +59,7 @@ int most_in_a_record(const std::string& path) {
   auto reader = CaptureReader::open(path, diagnostics);
   std::map<std::uint64_t, int> at;
   int most = 1;
-  while (const auto record = reader->next())
+  while (const auto record = reader->next_record())
     if (record->type == abi::kRecordSample) most = std::max(most, ++at[record->offset]);
   return most;
 }

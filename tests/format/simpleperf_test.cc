@@ -49,7 +49,7 @@ std::vector<std::byte> own_record(std::uint32_t type, Bytes content, std::size_t
   ByteWriter record;
   record.u32(type).u16(static_cast<std::uint16_t>(size >> 16)).u16(static_cast<std::uint16_t>(size));
   record.u32(static_cast<std::uint32_t>(content.size())).bytes(content).zeros(padding);
-  return std::move(record).take();
+  return std::move(record).take_bytes();
 }
 
 // The same in pieces of so many bytes.
@@ -78,13 +78,14 @@ Got read(const CaptureBuilder& capture) {
   EXPECT_TRUE(reader) << reader.error().what;
   if (!reader) return got;
   got.features = reader->features();
-  while (const auto record = reader->next()) {
+  while (const auto record = reader->next_record()) {
     if (record->type != abi::kRecordSample) continue;
     const auto sample = parse_sample(*record, reader->events()[0].attr);
     got.times.push_back(sample ? sample->time : 0);
     got.stacks.push_back(sample ? sample->user_stack.size() : 0);
   }
-  for (const Finding& finding : diagnostics.findings()) got.findings += Diagnostics::describe(finding) + "\n";
+  for (const Finding& finding : diagnostics.findings())
+    got.findings += Diagnostics::finding_text(finding) + "\n";
   return got;
 }
 

@@ -126,7 +126,7 @@ CaptureSeen read_capture(const std::string& path) {
     seen.has_damage = true;
     return seen;
   }
-  while (const auto view = reader->next()) {
+  while (const auto view = reader->next_record()) {
     const auto index = reader->events().event_of(*view);
     if (!index) continue;
     const format::Event& event = reader->events()[*index];
@@ -154,7 +154,7 @@ std::size_t samples_in(const std::string& path) {
   auto reader = format::CaptureReader::open(path, diagnostics);
   std::size_t samples = 0;
   if (!reader) return samples;
-  while (const auto view = reader->next()) samples += view->type == abi::kRecordSample ? 1 : 0;
+  while (const auto view = reader->next_record()) samples += view->type == abi::kRecordSample ? 1 : 0;
   return samples;
 }
 

@@ -88,7 +88,7 @@ class CaptureBuilder {
   CaptureBuilder& text_feature(std::uint32_t bit, std::string_view text) {
     format::ByteWriter body;
     body.header_string(text);
-    return feature(bit, std::move(body).take());
+    return feature(bit, std::move(body).take_bytes());
   }
   // Records as bytes, in order.
   format::ByteWriter& data() { return data_; }
@@ -183,7 +183,7 @@ class CaptureBuilder {
                                   bits[2],
                                   bits[3]};
     for (std::size_t i = 0; i < std::size(head); ++i) out.patch(8 * i, head[i]);
-    return std::move(out).take();
+    return std::move(out).take_bytes();
   }
 
   // The same as a pipe: attributes and features as records.
@@ -208,7 +208,7 @@ class CaptureBuilder {
       out.patch<std::uint16_t>(start + 6, static_cast<std::uint16_t>(out.size() - start));
     }
     out.bytes(data_.view());
-    return std::move(out).take();
+    return std::move(out).take_bytes();
   }
 
  private:
@@ -226,7 +226,7 @@ class CaptureBuilder {
       body.u32(static_cast<std::uint32_t>(attr.ids.size())).header_string(attr.name);
       for (const std::uint64_t id : attr.ids) body.u64(id);
     }
-    return std::move(body).take();
+    return std::move(body).take_bytes();
   }
 
   std::vector<Attr> attrs_;

@@ -32,7 +32,7 @@ class ForeignCapture {
     auto reader = format::CaptureReader::open(path, diagnostics);
     const auto head = format::parse_file_head(in_);
     if (!reader || !head) return false;
-    while (reader->next()) {  // a pipe's events come with its records
+    while (reader->next_record()) {  // a pipe's events come with its records
     }
     const format::EventSet& events = reader->events();
     if (head->is_pipe) {
@@ -48,7 +48,7 @@ class ForeignCapture {
 
   void words(std::size_t at, std::size_t count) {
     format::FieldLog log;
-    log.add(in_.data() + at, count, 8);
+    log.add_fields(in_.data() + at, count, 8);
     turn_logged(log);
   }
   void turn_logged(const format::FieldLog& log) { format::swap_fields(out_, in_, log, std::endian::native); }
@@ -105,7 +105,7 @@ class ForeignCapture {
     words(table->offset, size / 8);
     words(trailer, 1);
     format::FieldLog log;
-    log.add(in_.data() + trailer + 8, 2, 4);
+    log.add_fields(in_.data() + trailer + 8, 2, 4);
     turn_logged(log);
     words(trailer + 16, 1);
   }

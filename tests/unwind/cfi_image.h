@@ -64,7 +64,7 @@ inline Frames eh_frame(const std::vector<Function>& functions, std::uint64_t add
     out.u32(static_cast<std::uint32_t>(fde.size())).bytes(fde.view());
   }
   out.u32(0);
-  frames.bytes = std::move(out).take();
+  frames.bytes = std::move(out).take_bytes();
   return frames;
 }
 
@@ -82,7 +82,7 @@ inline std::vector<std::byte> debug_frame(const std::vector<Function>& functions
     fde.bytes(as_bytes(function.program)).align(4);
     out.u32(static_cast<std::uint32_t>(fde.size())).bytes(fde.view());
   }
-  return std::move(out).take();
+  return std::move(out).take_bytes();
 }
 
 inline std::vector<std::byte> search_table(Frames& frames) {
@@ -95,7 +95,7 @@ inline std::vector<std::byte> search_table(Frames& frames) {
     out.u32(static_cast<std::uint32_t>(function - (kBase + kHeader)));
     out.u32(static_cast<std::uint32_t>(fde - (kBase + kHeader)));
   }
-  return std::move(out).take();
+  return std::move(out).take_bytes();
 }
 
 inline void write_section(format::ByteWriter& out, std::uint32_t name, std::uint64_t offset,

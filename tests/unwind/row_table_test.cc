@@ -258,7 +258,7 @@ TEST(RowTable, DebugFrameGivesTheRulesThatEhFrameLacks) {
     b = (b + a) % 65521;
   }
   for (const std::uint32_t part : {b >> 8, b, a >> 8, a}) packed.u8(static_cast<std::uint8_t>(part));
-  const auto compressed = row_table_of(image_of(kOfEhFrame, {std::move(packed).take(), true}));
+  const auto compressed = row_table_of(image_of(kOfEhFrame, {std::move(packed).take_bytes(), true}));
   ASSERT_TRUE(compressed);
   EXPECT_EQ(cfa_by_offset(*compressed), "-2---3---4-");
 }

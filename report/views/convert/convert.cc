@@ -316,7 +316,8 @@ class Selection {
                                             format::Diagnostics& diagnostics) const {
     const auto event = all_->event_of(record);
     if (!event) {
-      diagnostics.add(Damage::UnknownEvent, record.offset, std::string(format::record_name(record.type)));
+      diagnostics.add_finding(Damage::UnknownEvent, record.offset,
+                              std::string(format::record_name(record.type)));
       return std::nullopt;
     }
     const EventAttr& attr = (*all_)[*event].attr;
@@ -327,7 +328,7 @@ class Selection {
     if (record.type != abi::kRecordSample || filter_.times.empty()) return record;
     const auto time = format::sample_time(record, attr);
     if (!time) {
-      diagnostics.add(Damage::BadRecord, record.offset, "a sample ends before its time");
+      diagnostics.add_finding(Damage::BadRecord, record.offset, "a sample ends before its time");
       return std::nullopt;
     }
     return filter_.accepts_time(*time) ? std::optional(record) : std::nullopt;
@@ -495,7 +496,7 @@ class Unwinding {
     }
     if (record.type == abi::kRecordSample) return;
     const auto parsed = format::parse_record(record, attr);
-    if (!parsed) return diagnostics.add(Damage::BadRecord, record.offset, parsed.error().what);
+    if (!parsed) return diagnostics.add_finding(Damage::BadRecord, record.offset, parsed.error().what);
     if (const auto* const entry = std::get_if<format::BuildIdRecord>(&*parsed))
       return spaces_->add_build_id({entry->pid, entry->misc, entry->build_id, std::string(entry->filename)});
     const auto* const mapping = std::get_if<format::MmapRecord>(&*parsed);
@@ -517,7 +518,7 @@ class Unwinding {
     const Bytes body = Bytes(copy).subspan(format::kRecordHeaderSize);
     const auto pieces = pieces_of(body, attr);
     if (!sample || !pieces) {
-      diagnostics.add(Damage::BadRecord, record.offset, "a sample that is shorter than its fields");
+      diagnostics.add_finding(Damage::BadRecord, record.offset, "a sample that is shorter than its fields");
       return std::nullopt;
     }
     auto frames = unwinder_.unwind(*sample, spaces_->version(sample->pid), kMostFrames, record.order);
@@ -745,7 +746,7 @@ class Conversion {
 Result<> Conversion::run() {
   if (options_.unwinds) return run_in_order();
   for (bool has_ended = !reader_.follows();;) {
-    if (const auto record = reader_.next()) {
+    if (const auto record = reader_.next_record()) {
       if (auto taken = take(*record); !taken) return taken;
     } else if (has_ended) {
       break;
@@ -790,8 +791,8 @@ void Conversion::take_late_head() {
   late_ |= reader_.features().present & ~early_;
   late_.reset(abi::kFeatureEventDesc);  // attrs are changed
   if (const std::size_t late = reader_.events().size() - known_events_; late != 0)
-    diagnostics_.add(Damage::UnknownEvent, format::Diagnostics::kNoOffset,
-                     "an event described after the first records is left out by --unwind", late);
+    diagnostics_.add_finding(Damage::UnknownEvent, format::Diagnostics::kNoOffset,
+                             "an event described after the first records is left out by --unwind", late);
 }
 
 Result<> Conversion::take(const RecordView& record) {
@@ -967,8 +968,8 @@ Result<> Conversion::pass_late_header(const RecordView& record) {
   const auto section = section_of(record);
   if (!section) {
     if (!is_pipe_out()) {
-      diagnostics_.add(Damage::UnknownEvent, record.offset,
-                       "an event described after the first records has no place in a file");
+      diagnostics_.add_finding(Damage::UnknownEvent, record.offset,
+                               "an event described after the first records has no place in a file");
       return Done{};
     }
     const auto native = to_native(record);
@@ -991,14 +992,15 @@ std::optional<RecordView> Conversion::to_native(const RecordView& record) {
   if (record.order == std::endian::native) return record;
   const auto event = reader_.events().event_of(record);
   if (!event) {
-    diagnostics_.add(Damage::UnknownEvent, record.offset, std::string(format::record_name(record.type)));
+    diagnostics_.add_finding(Damage::UnknownEvent, record.offset,
+                             std::string(format::record_name(record.type)));
     return std::nullopt;
   }
   turned_.clear();
   if (!format::swap_record(record, reader_.events()[*event].attr, turned_)) {
-    diagnostics_.add(Damage::BadRecord, record.offset,
-                     "a record of type " + std::to_string(record.type) +
-                         " cannot be put into this machine's byte order and is left out");
+    diagnostics_.add_finding(Damage::BadRecord, record.offset,
+                             "a record of type " + std::to_string(record.type) +
+                                 " cannot be put into this machine's byte order and is left out");
     return std::nullopt;
   }
   RecordView native = record;
@@ -1077,7 +1079,7 @@ Result<> Conversion::close() {
   if (auto flushed = flush(); !flushed) return flushed;
   const Features late = late_features();
   if (auto* file = std::get_if<format::CaptureWriter>(&*writer_)) {
-    if (auto closed = file->close(late); !closed) return closed;
+    if (auto closed = file->close_file(late); !closed) return closed;
   }
   if (auto* pipe = std::get_if<format::PipeWriter>(&*writer_))
     for (const format::RawSection& section : late.raw)

@@ -47,13 +47,14 @@ class Dump {
       const bool is_kernel = view.type < format::abi::kRecordUserStart;
       const auto event = reader_.events().event_of(view);
       if (!event && is_kernel) {
-        diagnostics_.add(Damage::UnknownEvent, view.offset, std::string(name));
+        diagnostics_.add_finding(Damage::UnknownEvent, view.offset, std::string(name));
         return to.bytes("body", view.bytes.subspan(format::kRecordHeaderSize));
       }
       const format::EventAttr& attr = event ? reader_.events()[*event].attr : kNone;
       if (is_kernel) to.text("event", reader_.events()[*event].name);
       if (!fields(to, view, attr)) {
-        diagnostics_.add(Damage::BadRecord, view.offset, std::string(name) + " is shorter than its fields");
+        diagnostics_.add_finding(Damage::BadRecord, view.offset,
+                                 std::string(name) + " is shorter than its fields");
         return to.bytes("body", view.bytes.subspan(format::kRecordHeaderSize));
       }
       if (is_kernel && view.type != format::abi::kRecordSample)
@@ -68,7 +69,7 @@ class Dump {
       const auto sample = format::parse_sample(view, attr);
       if (!sample) return false;
       if (sample->unread != 0)
-        diagnostics_.add(Damage::BadRecord, view.offset, "a sample with bytes after its last field");
+        diagnostics_.add_finding(Damage::BadRecord, view.offset, "a sample with bytes after its last field");
       describe_sample(to, *sample, attr);
       return true;
     }
@@ -126,7 +127,7 @@ Result<cli::ExitStatus> run_dump(const std::vector<std::string>& arguments) {
           Dump dump(out, reader, diagnostics, as_json);
           dump.header();
           dump.events_and_features();
-          while (const auto record = reader.next()) {
+          while (const auto record = reader.next_record()) {
             if (reader.layout().is_pipe) dump.events_and_features();  // which are records of a pipe
             dump.record(*record);
             if (out.is_done()) break;

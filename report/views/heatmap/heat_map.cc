@@ -273,7 +273,7 @@ Sink::Flow MapSink::on_sample(const ResolvedSample& sample) {
   if (const auto value = source_.value_of(sample)) {
     grid_.add_value(sample.fields->time, *value, source_.count_of(sample));
   } else {
-    session_.diagnostics().add(
+    session_.diagnostics().add_finding(
         format::Damage::BadRecord, format::Diagnostics::kNoOffset,
         "a payload of '" + source_.event_name() + "' that ends before its field '" + source_.name() + "'");
   }

@@ -128,8 +128,9 @@ Sink::Flow HistSink::on_sample(const ResolvedSample& sample) {
 }
 
 void HistSink::tell_short(const std::string& event, const std::string& field) const {
-  session_->diagnostics().add(format::Damage::BadRecord, format::Diagnostics::kNoOffset,
-                              "a payload of '" + event + "' that ends before its field '" + field + "'");
+  session_->diagnostics().add_finding(
+      format::Damage::BadRecord, format::Diagnostics::kNoOffset,
+      "a payload of '" + event + "' that ends before its field '" + field + "'");
 }
 
 // A value that every sample has, when no payload has a field of that name. nullopt: there is no such value,

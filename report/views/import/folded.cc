@@ -102,8 +102,8 @@ class FoldedImport {
   Result<> add_line(std::string_view line, std::uint64_t number, std::size_t offset) {
     auto parsed = folded_line(line);
     if (!parsed) {
-      capture_.diagnostics().add(format::Damage::BadRecord, offset,
-                                 "line " + std::to_string(number) + " has no count at its end");
+      capture_.diagnostics().add_finding(format::Damage::BadRecord, offset,
+                                         "line " + std::to_string(number) + " has no count at its end");
       return Done{};
     }
     // Where not all lines have two counts, the number before the count belongs to the name.

@@ -434,7 +434,7 @@ Result<> ImportedCapture::finish(const CopyOutput& output) {
     return std::move(readable.error()).in("the names of the functions");
   format::Features late;
   late.symbol_pack = std::move(*section);
-  if (auto closed = writer_->close(late); !closed) return closed;
+  if (auto closed = writer_->close_file(late); !closed) return closed;
   return output.finish();
 }
 

@@ -285,7 +285,7 @@ Result<> rewrite(const std::string& input, const FileState& before, const std::s
   move_aux_index(features, writer->next_offset() - layout.data_offset, late);
   if (auto copied = writer->copy_data(source->get(), layout.data_offset, layout.data_size); !copied)
     return std::move(copied.error()).in(target);
-  if (auto closed = writer->close(late); !closed) return std::move(closed.error()).in(target);
+  if (auto closed = writer->close_file(late); !closed) return std::move(closed.error()).in(target);
   if (auto same = before.check_same(input); !same) return same;
   return output->finish();
 }
@@ -485,13 +485,13 @@ void put_text(format::ByteWriter& out, std::string_view text) {
   out.u64(text.size()).bytes(std::as_bytes(std::span(text)));
 }
 
-std::string take_text(format::Cursor& in) { return std::string(format::as_text(in.take(in.u64()))); }
+std::string take_text(format::Cursor& in) { return std::string(format::as_text(in.take_bytes(in.u64()))); }
 
 std::vector<std::byte> encoded(const Error& error) {
   format::ByteWriter out;
   out.u8(static_cast<std::uint8_t>(Outcome::Failed)).u8(static_cast<std::uint8_t>(error.fault));
   put_text(out, error.what);
-  return std::move(out).take();
+  return std::move(out).take_bytes();
 }
 
 std::string_view name_of(format::PackLevel level) {
@@ -638,7 +638,7 @@ std::vector<std::byte> pack_here(Options& options, const sandbox::Child& child) 
     out.u64(copy.raw_size).u64(copy.packed.size()).bytes(copy.packed);
   }
   out.u64(section->size()).bytes(*section);
-  return std::move(out).take();
+  return std::move(out).take_bytes();
 }
 
 Result<Report> parse_report(format::Bytes bytes) {
@@ -668,13 +668,13 @@ Result<Report> parse_report(format::Bytes bytes) {
     copy.name = take_text(in);
     copy.origin = take_text(in);
     copy.raw_size = in.u64();
-    const format::Bytes packed = in.take(in.u64());
+    const format::Bytes packed = in.take_bytes(in.u64());
     copy.packed.assign(packed.begin(), packed.end());
     if (!is_file_copy(copy) && !is_jitdump(copy) && !is_source(copy) && copy.name != kBpfCallsAttachment &&
         copy.name != symbolize::kAttachedSums)
       in.fail();
   }
-  report.section = in.take(in.u64());
+  report.section = in.take_bytes(in.u64());
   report.added = report.section.size();
   for (const format::Attachment& copy : report.copies) report.added += copy.packed.size();
   if (in.failed()) return Error{"the process that reads the files gave something else"};

@@ -75,7 +75,7 @@ Result<Scan> scan_capture(const RedactOptions& options, format::Diagnostics& dia
   if (auto checked = check(*reader, options.copy.input); !checked) return std::move(checked.error());
   Scan scan{{}, KeptProcesses(options.pids)};
   scan.census.see_head(reader->events(), reader->features());
-  while (const auto record = reader->next()) {
+  while (const auto record = reader->next_record()) {
     scan.census.see(*record, reader->events());
     scan.processes.see(*record, reader->events());
   }

@@ -286,7 +286,7 @@ class SummaryText {
                              finding.kind != format::Damage::Lost &&
                              finding.kind != format::Damage::Outside && finding.kind != format::Damage::Note;
       if (is_damage && damage.empty())
-        damage = safe(format::Diagnostics::describe(finding));
+        damage = safe(format::Diagnostics::finding_text(finding));
       else if (is_damage)
         ++others;
     }

@@ -218,7 +218,7 @@ Result<Frame> decode_frame(format::Bytes bytes) {
       const auto at = in.read<std::uint16_t>();
       const Style style = style_of(in.read<std::uint8_t>());
       const auto length = in.read<std::uint16_t>();
-      const auto taken = in.take(length);
+      const auto taken = in.take_bytes(length);
       const std::string_view text(reinterpret_cast<const char*>(taken.data()), taken.size());
       if (at >= size.width) continue;
       const std::string safe = printable(text);

@@ -326,7 +326,7 @@ Result<> Screen::State::take(std::string_view text) {
     const auto length = in.read<std::uint32_t>();
     if (length > kMostFrameBytes) return Error{"a frame of the screen is too long"};
     if (in.left() < length) return Done{};
-    auto frame = decode_frame(in.take(length));
+    auto frame = decode_frame(in.take_bytes(length));
     if (!frame) return std::move(frame.error());
     pending.erase(0, kLengthBytes + length);
     if (auto done = show(*frame); !done) return done;

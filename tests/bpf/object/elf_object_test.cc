@@ -49,7 +49,7 @@ std::vector<std::byte> elf_of(std::vector<Piece> pieces, std::uint16_t machine =
     out.u32(pieces[i].link).u32(0).u64(1).u64(0);
     body += pieces[i].content.size();
   }
-  return std::move(out).take();
+  return std::move(out).take_bytes();
 }
 
 std::string refusal(const std::vector<std::byte>& file) {
@@ -97,9 +97,9 @@ TEST(ElfObject, MapsOfTheOldKindAreRefusedWithTheDefinitionToWrite) {
   ByteWriter symbols;
   symbols.zeros(sizeof(Elf64_Sym));
   symbols.u32(1).u16(0).u16(1).u64(20).u64(20);
-  const auto file = elf_of({{"maps", SHT_PROGBITS, std::move(maps).take()},
-                            {".strtab", SHT_STRTAB, std::move(names).take()},
-                            {".symtab", SHT_SYMTAB, std::move(symbols).take(), 2}});
+  const auto file = elf_of({{"maps", SHT_PROGBITS, std::move(maps).take_bytes()},
+                            {".strtab", SHT_STRTAB, std::move(names).take_bytes()},
+                            {".symtab", SHT_SYMTAB, std::move(symbols).take_bytes(), 2}});
   const auto object = parse_elf_object(file);
   ASSERT_TRUE(object) << object.error().what;
   const auto refused = refuse_legacy_maps(*object);

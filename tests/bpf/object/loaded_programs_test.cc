@@ -45,7 +45,7 @@ TEST(LoadedPrograms, AProgramOfOursIsListedWithItsSymbolAndInfo) {
   format::Cursor info(ours->info.info);
   info.u32();
   EXPECT_EQ(info.u32(), id);
-  EXPECT_EQ(std::memcmp(info.take(8).data(), ours->tag.data(), 8), 0);
+  EXPECT_EQ(std::memcmp(info.take_bytes(8).data(), ours->tag.data(), 8), 0);
   const std::uint32_t code = info.u32();
   EXPECT_NE(ours->info.arrays & 1U, 0u);
   EXPECT_LE(code, ours->info.data.size());

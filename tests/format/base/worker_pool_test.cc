@@ -19,7 +19,7 @@ TEST(WorkerPool, RunsEachTaskOnceForAnyNumberOfWorkers) {
     WorkerPool pool(workers);
     for (const std::size_t count : {0U, 1U, 2U, 1000U}) {
       std::vector<int> runs(count);  // of different tasks: different elements
-      ASSERT_TRUE(pool.run(count, [&](std::size_t number, unsigned) -> Result<> {
+      ASSERT_TRUE(pool.run_tasks(count, [&](std::size_t number, unsigned) -> Result<> {
         ++runs[number];
         return Done{};
       }));
@@ -34,7 +34,7 @@ TEST(WorkerPool, WhatIsKeptByWorkerNeedsNoLock) {
   std::array<std::size_t, 4> sums{};  // ThreadSanitizer would see two tasks with the same worker
   std::size_t expected = 0;
   for (std::size_t round = 0; round < 200; ++round) {
-    ASSERT_TRUE(pool.run(50, [&](std::size_t number, unsigned worker) -> Result<> {
+    ASSERT_TRUE(pool.run_tasks(50, [&](std::size_t number, unsigned worker) -> Result<> {
       sums.at(worker) += number;
       return Done{};
     }));
@@ -62,7 +62,7 @@ TEST(WorkerPool, TheErrorIsThatOfTheLowestNumberAndStopsTheRest) {
     WorkerPool pool(workers);
     for (int round = 0; round < 50; ++round) {
       std::atomic<std::size_t> highest = 0;
-      const auto result = pool.run(100'000, [&](std::size_t number, unsigned) -> Result<> {
+      const auto result = pool.run_tasks(100'000, [&](std::size_t number, unsigned) -> Result<> {
         if (number > highest) highest = number;
         if (number >= 10) return Error{"task " + std::to_string(number)};
         return Done{};
@@ -71,7 +71,7 @@ TEST(WorkerPool, TheErrorIsThatOfTheLowestNumberAndStopsTheRest) {
       EXPECT_EQ(result.error().what, "task 10");
       EXPECT_LT(highest.load(), 10 + workers);
     }
-    EXPECT_TRUE(pool.run(3, [](std::size_t, unsigned) -> Result<> { return Done{}; }))
+    EXPECT_TRUE(pool.run_tasks(3, [](std::size_t, unsigned) -> Result<> { return Done{}; }))
         << "it is usable again";
   }
 }
@@ -79,13 +79,13 @@ TEST(WorkerPool, TheErrorIsThatOfTheLowestNumberAndStopsTheRest) {
 TEST(WorkerPool, ThrowsWhatATaskThrew) {
   for (const unsigned workers : {1U, 3U}) {
     WorkerPool pool(workers);
-    EXPECT_THROW(static_cast<void>(pool.run(100,
-                                            [](std::size_t number, unsigned) -> Result<> {
-                                              if (number == 7) throw std::runtime_error("seven");
-                                              return Done{};
-                                            })),
+    EXPECT_THROW(static_cast<void>(pool.run_tasks(100,
+                                                  [](std::size_t number, unsigned) -> Result<> {
+                                                    if (number == 7) throw std::runtime_error("seven");
+                                                    return Done{};
+                                                  })),
                  std::runtime_error);
-    EXPECT_TRUE(pool.run(1, [](std::size_t, unsigned) -> Result<> { return Done{}; }));
+    EXPECT_TRUE(pool.run_tasks(1, [](std::size_t, unsigned) -> Result<> { return Done{}; }));
   }
 }
 
@@ -101,7 +101,7 @@ TEST(WorkerPool, TasksOfAForkThatIsNotJoinedAreDropped) {
     // What was begun is over when this block is.
   }
   const std::size_t seen = runs;
-  ASSERT_TRUE(pool.run(1, [](std::size_t, unsigned) -> Result<> { return Done{}; }));
+  ASSERT_TRUE(pool.run_tasks(1, [](std::size_t, unsigned) -> Result<> { return Done{}; }));
   EXPECT_EQ(runs.load(), seen);
 }
 

@@ -43,7 +43,7 @@ CaptureBuilder small_capture() {
 
 std::vector<std::uint32_t> types(CaptureReader& reader) {
   std::vector<std::uint32_t> list;
-  while (const auto record = reader.next()) list.push_back(record->type);
+  while (const auto record = reader.next_record()) list.push_back(record->type);
   return list;
 }
 
@@ -92,7 +92,7 @@ TEST(CaptureReader, ATornFileGivesEverythingBeforeTheTear) {
     EXPECT_GE(count, before) << size;
     EXPECT_TRUE(diagnostics.incomplete()) << "a cut to " << size << " of " << whole.size() << " was not said";
     for (const Finding& finding : diagnostics.findings())
-      EXPECT_EQ(finding.count, 1u) << Diagnostics::describe(finding);
+      EXPECT_EQ(finding.count, 1u) << Diagnostics::finding_text(finding);
     before = count;
   }
   EXPECT_EQ(before, kSmallTypes.size());
@@ -132,7 +132,7 @@ TEST(CaptureReader, ReadsTheOtherByteOrder) {
   auto reader = CaptureReader::open(file.path(), diagnostics);
   ASSERT_TRUE(reader) << reader.error().what;
   EXPECT_EQ(reader->events()[0].attr.sample_period, 1000u);
-  const auto record = reader->next();
+  const auto record = reader->next_record();
   ASSERT_TRUE(record);
   const auto comm = parse_record(*record, reader->events()[0].attr);
   ASSERT_TRUE(comm);
@@ -199,7 +199,7 @@ std::vector<std::byte> traced_pipe(std::uint64_t size, std::size_t kept) {
 std::vector<std::uint32_t> types_behind_head(CaptureReader& reader, std::uint64_t& trace,
                                              std::size_t& given) {
   std::vector<std::uint32_t> list;
-  while (const auto record = reader.next()) {
+  while (const auto record = reader.next_record()) {
     if (record->type != abi::kRecordHeaderAttr && record->type != abi::kRecordEventUpdate)
       list.push_back(record->type);
     if (record->type != abi::kRecordAuxtrace) continue;
@@ -320,7 +320,7 @@ TEST(CaptureReader, ManyFramesComeInTheirOrderWhoeverInflatesThem) {
   auto reader = CaptureReader::open(file.path(), diagnostics);
   ASSERT_TRUE(reader);
   std::uint32_t wanted = 0;
-  while (const auto record = reader->next()) {
+  while (const auto record = reader->next_record()) {
     ASSERT_EQ(record->body().u32(), wanted++);
     // Gives other threads time to begin with what is ahead.
     if (wanted % (20 * kInEach) == 1) std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -445,9 +445,9 @@ TEST(CaptureReader, ABlockKeptKeepsItsRecordsValid) {
   Diagnostics diagnostics;
   auto reader = CaptureReader::open(file.path(), diagnostics);
   ASSERT_TRUE(reader);
-  const auto first = reader->next();
+  const auto first = reader->next_record();
   const BlockRef block = reader->block();
-  while (reader->next()) {
+  while (reader->next_record()) {
   }
   EXPECT_NE(reader->block(), block);
   EXPECT_EQ(first->body().u32(), 0u);
@@ -458,7 +458,7 @@ TEST(CaptureReader, ADirectoryIsReadFileByFile) {
   CaptureBuilder head = small_capture();
   ByteWriter version;
   version.u64(1);
-  head.feature(abi::kFeatureDirFormat, std::move(version).take());
+  head.feature(abi::kFeatureDirFormat, std::move(version).take_bytes());
   CaptureBuilder parts[2];
   for (std::uint32_t i = 0; i < 2; ++i) {
     parts[i].event(test::software_event(abi::kCpuClock), "clock", {7});
@@ -571,11 +571,11 @@ Reading read_all(Bytes capture) {
   auto reader = CaptureReader::open(file.path(), diagnostics);
   EXPECT_TRUE(reader) << reader.error().what;
   if (!reader) return reading;
-  while (const auto record = reader->next())
+  while (const auto record = reader->next_record())
     reading.records.push_back(std::to_string(record->type) + std::string(as_text(record->bytes.subspan(6))));
   for (const Event& event : reader->events()) reading.events.push_back(event.name);
   for (const Finding& finding : diagnostics.findings())
-    reading.findings.push_back(Diagnostics::describe(finding));
+    reading.findings.push_back(Diagnostics::finding_text(finding));
   return reading;
 }
 
@@ -665,7 +665,7 @@ MmapRecord mapping_with_build_id(std::uint64_t flags, std::uint8_t size, std::ui
   Diagnostics diagnostics;
   auto reader = CaptureReader::open(file.path(), diagnostics);
   EXPECT_TRUE(reader);
-  const auto record = reader->next();
+  const auto record = reader->next_record();
   const auto parsed = parse_record(*record, reader->events()[0].attr);
   EXPECT_TRUE(parsed);
   MmapRecord mapping = std::get<MmapRecord>(*parsed);
@@ -697,7 +697,7 @@ TEST(CaptureReader, ASectionWithoutBytesIsNoDamage) {
     ASSERT_TRUE(reader);
     EXPECT_EQ(types(*reader), kSmallTypes);
     EXPECT_TRUE(diagnostics.findings().empty())
-        << feature << ' ' << Diagnostics::describe(diagnostics.findings()[0]);
+        << feature << ' ' << Diagnostics::finding_text(diagnostics.findings()[0]);
   }
 }
 

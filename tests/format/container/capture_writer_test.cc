@@ -52,7 +52,7 @@ class CaptureWriterTest : public testing::TestWithParam<bool> {
     EXPECT_EQ(reader->features().environment.hostname, "host");
     EXPECT_EQ(reader->features().schemas.size(), 1u);
     EXPECT_NE(reader->features().attachment("kallsyms"), nullptr);
-    while (const auto record = reader->next())
+    while (const auto record = reader->next_record())
       if (record->type == abi::kRecordComm) list.push_back(record->body().u32());
     return list;
   }
@@ -72,12 +72,12 @@ TEST_P(CaptureWriterTest, WhatIsWrittenIsReadBack) {
   Features late;
   late.environment.sample_time = {5, 6};
   late.environment.hostname = "host";
-  ASSERT_TRUE(writer->close(late));
+  ASSERT_TRUE(writer->close_file(late));
   Diagnostics diagnostics;
   const auto list = pids(diagnostics, path());
   ASSERT_EQ(list.size(), 1002u);
   EXPECT_EQ(list[1001], 1001u);
-  EXPECT_TRUE(diagnostics.findings().empty()) << Diagnostics::describe(diagnostics.findings()[0]);
+  EXPECT_TRUE(diagnostics.findings().empty()) << Diagnostics::finding_text(diagnostics.findings()[0]);
   Diagnostics again;
   auto reader = CaptureReader::open(path(), again);
   ASSERT_TRUE(reader);
@@ -94,7 +94,7 @@ TEST_P(CaptureWriterTest, TheRatioOfItsCompressionStandsInTheHeader) {
   // As if somebody else had packed as much again, ten times as well.
   ASSERT_TRUE(writer->write_packed(comms(0, 100).view(), 10 * comms(0, 100).view().size()));
   ASSERT_TRUE(writer->finish_round());
-  ASSERT_TRUE(writer->close({}));
+  ASSERT_TRUE(writer->close_file({}));
   Diagnostics diagnostics;
   auto reader = CaptureReader::open(path(), diagnostics);
   ASSERT_TRUE(reader);
@@ -165,7 +165,7 @@ TEST_P(CaptureWriterTest, LateSectionsWithoutRoomAreNotTold) {
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   const rlimit full{writer->file_bytes() + 16, before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &full), 0);
-  const auto closed = writer->close(late);
+  const auto closed = writer->close_file(late);
   const auto ended = writer->close_after_failure();
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   std::signal(SIGXFSZ, handler);
@@ -181,7 +181,7 @@ TEST_P(CaptureWriterTest, AClosedFileCutAfterItsDataIsSaid) {
   ASSERT_TRUE(writer);
   ASSERT_TRUE(writer->write_records(comms(0, 10).view()));
   ASSERT_TRUE(writer->finish_round());
-  ASSERT_TRUE(writer->close({}));
+  ASSERT_TRUE(writer->close_file({}));
   for (std::uint64_t cut = 8; cut <= 32; cut += 8) {  // the table's two entries, HOSTNAME and EVENT_DESC
     std::filesystem::resize_file(path(), writer->file_bytes() - cut);
     Diagnostics diagnostics;
@@ -198,7 +198,7 @@ TEST_P(CaptureWriterTest, PerfSeesNoFeatureOfOurs) {
   Features late;
   late.environment.sample_time = {5, 6};
   late.environment.attached_programs = {{"read", "kretprobe/vfs_read", "a.bpf.o", 5, "attached"}};
-  ASSERT_TRUE(writer->close(late));
+  ASSERT_TRUE(writer->close_file(late));
   const auto start = read_file(path());
   ASSERT_TRUE(start);
   const auto head = parse_file_head(*start);
@@ -217,7 +217,7 @@ TEST_P(CaptureWriterTest, PerfSeesNoFeatureOfOurs) {
 TEST_P(CaptureWriterTest, AttrsStaySmallEnoughForOldPerf) {
   auto writer = CaptureWriter::create(path(), events_, features_, options());
   ASSERT_TRUE(writer);
-  ASSERT_TRUE(writer->close({}));
+  ASSERT_TRUE(writer->close_file({}));
   const auto start = read_file(path());
   ASSERT_TRUE(start);
   EXPECT_EQ(Cursor(Bytes(*start).subspan(16)).u64(), 144u);

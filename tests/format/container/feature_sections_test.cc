@@ -45,7 +45,7 @@ TEST_P(SectionPiecesTest, ASectionOfAnySizeComesBack) {
     EXPECT_EQ(update.kind, kSectionPiece);
     EXPECT_EQ(update.id, 0u) << "perf must find an event for it";
     EXPECT_FALSE(whole) << "the last piece makes it whole";
-    auto taken = pieces.add(update, std::endian::native);
+    auto taken = pieces.add_piece(update, std::endian::native);
     ASSERT_TRUE(taken) << taken.error().what;
     whole = std::move(*taken);
   }
@@ -63,12 +63,12 @@ TEST(SectionPieces, AMissingPieceIsSaidAndTheNextSectionIsRead) {
   auto list = updates(out.view());
   ASSERT_GE(list.size(), 4u);
   SectionPieces pieces;
-  ASSERT_TRUE(pieces.add(list[0], std::endian::native));
+  ASSERT_TRUE(pieces.add_piece(list[0], std::endian::native));
   EXPECT_TRUE(pieces.is_open());
-  EXPECT_FALSE(pieces.add(list[2], std::endian::native));
+  EXPECT_FALSE(pieces.add_piece(list[2], std::endian::native));
   ByteWriter small;
   write_section_pieces(small, 226, counted(3));
-  const auto next = pieces.add(updates(small.view())[0], std::endian::native);
+  const auto next = pieces.add_piece(updates(small.view())[0], std::endian::native);
   ASSERT_TRUE(next && *next);
   EXPECT_EQ((*next)->bytes, counted(3));
 }
@@ -80,9 +80,9 @@ TEST(SectionPieces, ASizeThatCannotBeTrueTakesNoMemory) {
   update.kind = kSectionPiece;
   update.data = body.view();
   SectionPieces pieces;
-  EXPECT_FALSE(pieces.add(update, std::endian::native));
+  EXPECT_FALSE(pieces.add_piece(update, std::endian::native));
   update.data = body.view().first(12);
-  EXPECT_FALSE(pieces.add(update, std::endian::native));
+  EXPECT_FALSE(pieces.add_piece(update, std::endian::native));
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ Diagnostics after_change(std::size_t offset, std::uint64_t more) {
   Diagnostics diagnostics;
   auto reader = CaptureReader::open(file.path(), diagnostics);
   EXPECT_TRUE(reader) << (reader ? "" : reader.error().what);
-  while (reader && reader->next()) continue;
+  while (reader && reader->next_record()) continue;
   return diagnostics;
 }
 

@@ -131,7 +131,7 @@ std::string what_is_read(Bytes bytes) {
   auto reader = CaptureReader::open(file.path(), diagnostics);
   if (!reader) return reader.error().what;
   std::string found;
-  while (const auto view = reader->next()) {
+  while (const auto view = reader->next_record()) {
     const auto event = reader->events().event_of(*view);
     if (!event) return found + "a record of no event";
     const auto record = parse_record(*view, reader->events()[*event].attr);
@@ -145,7 +145,7 @@ std::string what_is_read(Bytes bytes) {
   }
   for (const BuildIdEntry& entry : reader->features().environment.build_ids)
     found += entry.build_id.hex().substr(0, 4) + " " + entry.filename + "\n";
-  for (const auto& finding : diagnostics.findings()) found += Diagnostics::describe(finding) + "\n";
+  for (const auto& finding : diagnostics.findings()) found += Diagnostics::finding_text(finding) + "\n";
   return found;
 }
 

@@ -25,7 +25,7 @@ class PipeWriterTest : public testing::Test {
     options.keep_all = true;
     auto reader = CaptureReader::open(file_.path(), diagnostics, options);
     EXPECT_TRUE(reader) << reader.error().what;
-    while (const auto record = reader->next())
+    while (const auto record = reader->next_record())
       if (record->type == abi::kRecordComm) pids.push_back(record->body().u32());
     return std::move(*reader);
   }
@@ -57,7 +57,7 @@ TEST_F(PipeWriterTest, EventsSectionsAndRecordsAreReadBack) {
     Diagnostics diagnostics;
     std::vector<std::uint32_t> pids;
     const CaptureReader reader = read(diagnostics, pids);
-    EXPECT_TRUE(diagnostics.findings().empty()) << Diagnostics::describe(diagnostics.findings()[0]);
+    EXPECT_TRUE(diagnostics.findings().empty()) << Diagnostics::finding_text(diagnostics.findings()[0]);
     EXPECT_TRUE(reader.layout().is_pipe);
     ASSERT_EQ(pids.size(), 1000u);
     EXPECT_EQ(pids[999], 999u);
@@ -85,7 +85,7 @@ TEST_F(PipeWriterTest, PerfIsGivenNoSectionItWouldRefuse) {
   auto reader = CaptureReader::open(file_.path(), diagnostics);
   ASSERT_TRUE(reader);
   // Nor a mark for their end: its number is the first that a perf does not know, and a later one does.
-  while (const auto record = reader->next()) {
+  while (const auto record = reader->next_record()) {
     if (record->type != abi::kRecordHeaderFeature) continue;
     EXPECT_LT(record->body().u64(), 32u);
   }
@@ -100,7 +100,7 @@ TEST_F(PipeWriterTest, BuildIdsEndAtMultiplesOf8) {
   auto reader = CaptureReader::open(file_.path(), diagnostics);
   ASSERT_TRUE(reader);
   int count = 0;
-  while (const auto record = reader->next()) {
+  while (const auto record = reader->next_record()) {
     if (record->type != abi::kRecordBuildId) continue;
     ++count;
     EXPECT_EQ(record->bytes.size() % 8, 0u);

@@ -62,12 +62,12 @@ TEST(ConstantStrings, AreFoundByTheirAddress) {
       "no address : \"x\"\n"
       "0xffffffff82000030 without a text\n"
       "0x10 : \"last");
-  ASSERT_NE(strings.find(0xffffffff82000010), nullptr);
-  EXPECT_EQ(*strings.find(0xffffffff82000010), "Start context switch");
-  EXPECT_EQ(*strings.find(0xffffffff82000000), "a \\\"quoted\\\" line");
-  EXPECT_EQ(*strings.find(0x10), "last");
-  EXPECT_EQ(strings.find(0xffffffff82000030), nullptr);
-  EXPECT_EQ(strings.find(0), nullptr);
+  ASSERT_NE(strings.find_string(0xffffffff82000010), nullptr);
+  EXPECT_EQ(*strings.find_string(0xffffffff82000010), "Start context switch");
+  EXPECT_EQ(*strings.find_string(0xffffffff82000000), "a \\\"quoted\\\" line");
+  EXPECT_EQ(*strings.find_string(0x10), "last");
+  EXPECT_EQ(strings.find_string(0xffffffff82000030), nullptr);
+  EXPECT_EQ(strings.find_string(0), nullptr);
   EXPECT_EQ(strings.rows().size(), 3u);
 }
 

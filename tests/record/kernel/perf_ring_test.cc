@@ -28,7 +28,7 @@ std::vector<std::byte> records(std::uint64_t id) {
   put(out, PERF_RECORD_THROTTLE, {7, id, id, 70, id});
   put(out, PERF_RECORD_SWITCH, {id});
   put(out, PERF_RECORD_SAMPLE, {8, 7, 7});  // of another event
-  return std::move(out).take();
+  return std::move(out).take_bytes();
 }
 
 TEST(RenamedIds, EveryPlaceOfARecordThatSaysWhoseItIs) {
@@ -59,7 +59,7 @@ TEST(RenamedIds, WhatIsNoRecordEndsIt) {
   for (const unsigned size : {0U, 8U, 4000U}) {
     format::ByteWriter out;
     out.u32(PERF_RECORD_SAMPLE).u16(0).u16(static_cast<std::uint16_t>(size)).u64(7).u64(7);
-    auto bytes = std::move(out).take();
+    auto bytes = std::move(out).take_bytes();
     const auto before = bytes;
     ids.apply(bytes, 0);
     EXPECT_EQ(bytes, before) << size;

@@ -36,7 +36,7 @@ std::vector<std::byte> with_head(std::uint32_t magic, std::size_t payload_bytes)
   out.u32(41);
   out.u32(42);
   for (std::size_t i = 0; i < payload_bytes; ++i) out.u8(0x5a);
-  return std::move(out).take();
+  return std::move(out).take_bytes();
 }
 
 TEST(ChannelRings, TheHeaderHasTimeAndCpu) {

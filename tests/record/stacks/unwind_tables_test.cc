@@ -36,7 +36,7 @@ std::vector<std::byte> cache_of(const std::vector<Entry>& entries) {
   for (const Entry& entry : entries)
     out.u32(entry.flags).u32(offset_of(entry.name)).u32(offset_of(entry.path)).u32(0).u64(0);
   out.bytes(texts.view());
-  return std::move(out).take();
+  return std::move(out).take_bytes();
 }
 
 TEST(NeededLibraries, TheCacheHasPathsOfThisMachinesLibraries) {

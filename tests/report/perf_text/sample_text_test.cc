@@ -49,7 +49,7 @@ test::CaptureBuilder capture() {
   };
   format::write_attachments(
       attachments, std::vector{pack("perf-map/5", map), pack(format::kKallsymsAttachment.data(), kallsyms)});
-  capture.feature(abi::kFeatureAttachments, std::move(attachments).take());
+  capture.feature(abi::kFeatureAttachments, std::move(attachments).take_bytes());
   for (std::uint64_t i = 1; i <= 4000; ++i) {
     test::SampleFields fields;
     fields.id = 1;

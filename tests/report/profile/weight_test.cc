@@ -27,12 +27,12 @@ struct Weighed : Sink {
                                                .bit_offset = 64,
                                                .bit_size = 64,
                                                .role = "weight"}}}});
-    capture.feature(abi::kFeaturePayloadSchemas, std::move(schemas).take());
+    capture.feature(abi::kFeaturePayloadSchemas, std::move(schemas).take_bytes());
     std::uint64_t time = 1;
     for (const std::int64_t value : bytes) {
       format::ByteWriter raw;
       raw.u64(0).u64(static_cast<std::uint64_t>(value)).u32(0);
-      capture.sample({.id = 1, .time = ++time, .period = 3, .raw = std::move(raw).take()});
+      capture.sample({.id = 1, .time = ++time, .period = 3, .raw = std::move(raw).take_bytes()});
     }
     const test::TemporaryFile file(capture.file());
     SessionOptions options;

@@ -41,7 +41,7 @@ std::vector<format::PayloadSchema> schemas() {
 std::vector<std::byte> bytes_of(std::uint64_t value) {
   format::ByteWriter raw;
   raw.u64(value);
-  return std::move(raw).take();
+  return std::move(raw).take_bytes();
 }
 
 // The first event, "op", has a payload; the second, "tick", has none. What a condition leaves of six samples:
@@ -54,7 +54,7 @@ class Samples : public Sink {
     capture.event(test::software_event(abi::kBpfOutput, abi::kSampleRaw), "tick", {2});
     format::ByteWriter body;
     format::write_payload_schemas(body, schemas());
-    capture.feature(abi::kFeaturePayloadSchemas, std::move(body).take());
+    capture.feature(abi::kFeaturePayloadSchemas, std::move(body).take_bytes());
     std::uint64_t time = 0;
     for (const Operation& one : {Operation{4096, 900, 0, "alpha", 7, 1}, Operation{-1, 1500, 1, "beta", 8, 2},
                                  Operation{8192, 2000, 2, "alps", 9, 3}, Operation{0, 0, 0, "", 10, 4}}) {
@@ -68,7 +68,7 @@ class Samples : public Sink {
       name.resize(8);
       for (const char letter : name) raw.u8(static_cast<std::uint8_t>(letter));
       raw.u32(0);
-      capture.sample({.id = 1, .time = ++time, .period = time, .raw = std::move(raw).take()});
+      capture.sample({.id = 1, .time = ++time, .period = time, .raw = std::move(raw).take_bytes()});
     }
     capture.sample({.id = 2, .time = ++time, .period = 100, .raw = bytes_of(1)});
     capture.sample({.id = 1, .time = ++time, .period = 1, .raw = bytes_of(4096)});  // cut after bytes

@@ -510,7 +510,7 @@ CaptureBuilder capture_with_names(std::uint64_t samples) {
   format::ByteWriter attachments;
   const auto text = std::as_bytes(std::span(map));
   format::write_attachments(attachments, std::vector{*format::pack_attachment("perf-map/5", "/tmp/x", text)});
-  capture.feature(abi::kFeatureAttachments, std::move(attachments).take());
+  capture.feature(abi::kFeatureAttachments, std::move(attachments).take_bytes());
   for (std::uint64_t i = 1; i <= samples; ++i) {
     test::SampleFields fields;
     fields.id = 1;
@@ -535,7 +535,7 @@ TEST(ForkedViews, SamplesWithEmptyPayloadStacksAreApartByTheirAddresses) {
   const format::PayloadField stack{
       .name = "stack", .bit_offset = 0, .bit_size = 64, .count = 2, .is_array = true, .role = "stack"};
   format::write_payload_schemas(schemas, {{"op", "op", 16, {stack}}});
-  capture.feature(abi::kFeaturePayloadSchemas, std::move(schemas).take());
+  capture.feature(abi::kFeaturePayloadSchemas, std::move(schemas).take_bytes());
   for (std::uint64_t i = 0; i < 30; ++i) {
     format::ByteWriter raw;
     raw.u64(0).u64(0).u32(0);
@@ -544,7 +544,7 @@ TEST(ForkedViews, SamplesWithEmptyPayloadStacksAreApartByTheirAddresses) {
     fields.pid = fields.tid = 5;
     fields.time = 1000 + i;
     fields.ip = 0x1100 + i % 3;
-    fields.raw = std::move(raw).take();
+    fields.raw = std::move(raw).take_bytes();
     capture.sample(fields);
   }
   const test::TemporaryFile file(capture.file());

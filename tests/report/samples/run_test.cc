@@ -194,7 +194,7 @@ TEST(Run, AViewMergedByFunctionGetsOneLocationForEachAndTheSameNames) {
   for (const char c : map) text.push_back(static_cast<std::byte>(c));
   format::ByteWriter attachments;
   format::write_attachments(attachments, std::vector{*format::pack_attachment("perf-map/5", "/tmp/x", text)});
-  capture.feature(abi::kFeatureAttachments, std::move(attachments).take());
+  capture.feature(abi::kFeatureAttachments, std::move(attachments).take_bytes());
   constexpr std::uint64_t kSamples = 20'000;
   for (std::uint64_t i = 1; i <= kSamples; ++i) {
     test::SampleFields fields;
@@ -263,7 +263,7 @@ TEST(Run, AViewOfNamesGetsOneStackForEachChainOfNames) {
   format::ByteWriter attachments;
   const auto text = std::as_bytes(std::span(map));
   format::write_attachments(attachments, std::vector{*format::pack_attachment("perf-map/5", "/tmp/x", text)});
-  capture.feature(abi::kFeatureAttachments, std::move(attachments).take());
+  capture.feature(abi::kFeatureAttachments, std::move(attachments).take_bytes());
   constexpr std::uint64_t kSamples = 20'000;
   for (std::uint64_t i = 1; i <= kSamples; ++i) {
     test::SampleFields fields = sample_at(1000 + i);

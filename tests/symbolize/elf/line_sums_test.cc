@@ -45,7 +45,7 @@ std::vector<std::byte> table(std::initializer_list<std::string_view> folders,
   }
   format::ByteWriter out;
   out.u32(static_cast<std::uint32_t>(body.size())).bytes(body.view());
-  return std::move(out).take();
+  return std::move(out).take_bytes();
 }
 
 std::vector<Md5> sums(const std::vector<std::byte>& lines, std::string_view path) {
@@ -91,7 +91,7 @@ TEST(LineSums, DamageEndsAtOnce) {
   body.u8(0).u64(~std::uint64_t{0}).u64(~std::uint64_t{0});
   format::ByteWriter out;
   out.u32(static_cast<std::uint32_t>(body.size())).bytes(body.view());
-  EXPECT_TRUE(sums(std::move(out).take(), "").empty());
+  EXPECT_TRUE(sums(std::move(out).take_bytes(), "").empty());
 }
 
 }  // namespace

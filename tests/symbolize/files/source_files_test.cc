@@ -150,7 +150,7 @@ TEST_F(ReadSource, AnAccessControlListCountsToo) {
     for (const auto& [tag, permissions, id] : std::initializer_list<std::array<std::uint32_t, 3>>{
              {1, 6, ~0U}, {2, 6, user}, {4, 4, ~0U}, {16, 6, ~0U}, {32, 4, ~0U}})
       out.u16(static_cast<std::uint16_t>(tag)).u16(static_cast<std::uint16_t>(permissions)).u32(id);
-    return std::move(out).take();
+    return std::move(out).take_bytes();
   };
   const auto set = [&](std::uint32_t user) {
     const auto bytes = list(user);

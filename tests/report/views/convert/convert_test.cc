@@ -84,7 +84,7 @@ class ConvertTest : public testing::Test {
     auto reader = format::CaptureReader::open(file.path(), read.diagnostics, options);
     EXPECT_TRUE(reader) << reader.error().what;
     if (!reader) return read;
-    while (const auto record = reader->next()) {
+    while (const auto record = reader->next_record()) {
       const bool is_head = record->type >= abi::kRecordUserStart &&
                            record->type != abi::kRecordFinishedRound && record->type != abi::kRecordIdIndex &&
                            record->type != abi::kRecordAuxtrace && record->type < 100;
@@ -196,7 +196,7 @@ TEST_F(ConvertTest, PartsOfTheCaptureMoveItsTimes) {
   CaptureBuilder builder = capture();
   format::ByteWriter times;
   times.u64(1000).u64(2000);
-  builder.feature(abi::kFeatureSampleTime, std::move(times).take());
+  builder.feature(abi::kFeatureSampleTime, std::move(times).take_bytes());
   options_.times = "50%-100%";
   const Read after = converted(builder.file());
   EXPECT_EQ(after.count("SAMPLE"), 10u);
@@ -231,7 +231,7 @@ TEST_F(ConvertTest, ThreadsOfAnEventThatGoesBecomeAnothers) {
   EXPECT_EQ(reader->events()[0].attr, second);
   std::vector<format::SampleId> ids;
   std::vector<std::string> names;
-  while (const auto record = reader->next()) {
+  while (const auto record = reader->next_record()) {
     ASSERT_EQ(record->type, std::uint32_t{abi::kRecordComm});
     const auto parsed = format::parse_record(*record, second);
     ASSERT_TRUE(parsed);
@@ -255,7 +255,7 @@ TEST_F(ConvertTest, RecordsThatNameEventsForgetThoseThatGo) {
   for (const std::uint64_t id : {11, 12, 21, 22}) data.u64(id).u64(0).u64(0).u64(9);
   format::ByteWriter groups;
   groups.u32(1).header_string("{all}").u32(0).u32(2);
-  builder.feature(abi::kFeatureGroupDesc, std::move(groups).take());
+  builder.feature(abi::kFeatureGroupDesc, std::move(groups).take_bytes());
   options_.events = {"page-faults"};
   const Read after = converted(builder.file());
   EXPECT_EQ(after.events, std::vector<std::string>{"page-faults"});
@@ -275,7 +275,7 @@ TEST_F(ConvertTest, AGroupWhoseLeaderHoldsTheValuesStaysWhole) {
   builder.event(test::software_event(abi::kDummy), "dummy", {31});
   format::ByteWriter groups;
   groups.u32(1).header_string("{cpu-clock,page-faults}").u32(0).u32(2);
-  builder.feature(abi::kFeatureGroupDesc, std::move(groups).take());
+  builder.feature(abi::kFeatureGroupDesc, std::move(groups).take_bytes());
   options_.events = {"page-faults"};
   const Read after = converted(builder.file());
   EXPECT_EQ(after.events, (std::vector<std::string>{"cpu-clock", "page-faults"}));
@@ -304,7 +304,7 @@ TEST_F(ConvertTest, TheIndexOfTraceDataPointsAtTheCopys) {
   }
   format::ByteWriter index;
   index.u64(1).u64(999999).u64(48);
-  builder.feature(abi::kFeatureAuxtrace, std::move(index).take());
+  builder.feature(abi::kFeatureAuxtrace, std::move(index).take_bytes());
   const Read before = read(builder.file());
   options_.form = CaptureForm::Pipe;
   const Read piped = converted(builder.file());
@@ -357,7 +357,7 @@ TEST_F(ConvertTest, AFolderBecomesOneFileWithoutItsRounds) {
   CaptureBuilder builder = capture();
   format::ByteWriter version;
   version.u64(1);
-  builder.feature(abi::kFeatureDirFormat, std::move(version).take());
+  builder.feature(abi::kFeatureDirFormat, std::move(version).take_bytes());
   const std::filesystem::path folder = folder_ / "dir.data";
   std::filesystem::create_directory(folder);
   const auto write = [&](const char* name, format::Bytes bytes) {
@@ -406,7 +406,7 @@ TEST_F(ConvertTest, AnAttrLargerThanPerfsKeepsItsTail) {
     format::Diagnostics diagnostics;
     auto reader = format::CaptureReader::open(options_.output, diagnostics);
     ASSERT_TRUE(reader);
-    reader->next();
+    reader->next_record();
     ASSERT_EQ(reader->events().size(), 1u);
     EXPECT_EQ(reader->events()[0].attr, attr);
   }
@@ -430,7 +430,7 @@ TEST_F(ConvertTest, PlainCutsAttrsToWhatPerf6Knows) {
     format::Diagnostics diagnostics;
     auto reader = format::CaptureReader::open(options_.output, diagnostics);
     ASSERT_TRUE(reader);
-    reader->next();
+    reader->next_record();
     ASSERT_EQ(reader->events().size(), 1u);
     EXPECT_EQ(reader->events()[0].attr.size, format::kCompatibleAttrSize);
     EXPECT_EQ(reader->events()[0].attr.config3, 0u);

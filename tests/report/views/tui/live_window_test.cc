@@ -106,7 +106,7 @@ std::vector<Seen> seen(const std::vector<std::byte>& records) {
     if (type == abi::kRecordMmap)
       for (int i = 0; i < 3; ++i) (void)body.u64();
     if (type == abi::kRecordMmap || type == abi::kRecordComm)
-      one.text = reinterpret_cast<const char*>(body.take(body.left()).data());
+      one.text = reinterpret_cast<const char*>(body.take_bytes(body.left()).data());
     out.push_back(std::move(one));
     left = left.subspan(size);
   }
