@@ -271,7 +271,7 @@ Result<std::size_t> KernelProbes::add_one_by_one(int program_fd, const ChosenFun
   return refused;
 }
 
-Result<> KernelProbes::add(int program_fd, const FunctionTargets& targets, FunctionEnd end) {
+Result<> KernelProbes::add_program(int program_fd, const FunctionTargets& targets, FunctionEnd end) {
   const ChosenFunctions functions{targets.offsets, targets.cookies};
   if (functions.offsets.empty()) return Error{"no kernel functions were named", ENOENT};
   const auto begin = std::chrono::steady_clock::now();

@@ -90,7 +90,7 @@ class KernelProbes {
 
   // Attaches the program to the functions in `targets`, with their cookies. Refused functions are left out
   // and counted; an error (with the kernel's errno) if all are refused.
-  Result<> add(int program_fd, const FunctionTargets& targets, FunctionEnd end);
+  Result<> add_program(int program_fd, const FunctionTargets& targets, FunctionEnd end);
   // The number of functions that were left out: of the program with most of them.
   std::size_t refused() const { return refused_; }
 

@@ -19,18 +19,18 @@ namespace tacho::bpf {
 
 class Assembler {
  public:
-  void move(int to, int from) { add(BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0); }
-  void move32(int to, int from) { add(BPF_ALU | BPF_MOV | BPF_X, to, from, 0, 0); }
-  void set(int to, std::int32_t value) { add(BPF_ALU64 | BPF_MOV | BPF_K, to, 0, 0, value); }
-  void set32(int to, std::int32_t value) { add(BPF_ALU | BPF_MOV | BPF_K, to, 0, 0, value); }
+  void move(int to, int from) { add_instruction(BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0); }
+  void move32(int to, int from) { add_instruction(BPF_ALU | BPF_MOV | BPF_X, to, from, 0, 0); }
+  void set(int to, std::int32_t value) { add_instruction(BPF_ALU64 | BPF_MOV | BPF_K, to, 0, 0, value); }
+  void set32(int to, std::int32_t value) { add_instruction(BPF_ALU | BPF_MOV | BPF_K, to, 0, 0, value); }
   // A 64-bit number: two instructions.
   void set_wide(int to, std::uint64_t value) {
-    add(BPF_LD | BPF_DW | BPF_IMM, to, 0, 0, static_cast<std::int32_t>(value & 0xFFFFFFFF));
-    add(0, 0, 0, 0, static_cast<std::int32_t>(value >> 32));
+    add_instruction(BPF_LD | BPF_DW | BPF_IMM, to, 0, 0, static_cast<std::int32_t>(value & 0xFFFFFFFF));
+    add_instruction(0, 0, 0, 0, static_cast<std::int32_t>(value >> 32));
   }
   void set_map(int to, int map) {
-    add(BPF_LD | BPF_DW | BPF_IMM, to, BPF_PSEUDO_MAP_FD, 0, map);
-    add(0, 0, 0, 0, 0);
+    add_instruction(BPF_LD | BPF_DW | BPF_IMM, to, BPF_PSEUDO_MAP_FD, 0, map);
+    add_instruction(0, 0, 0, 0, 0);
   }
   // The address of a place in the program's stack frame.
   void set_stack_address(int to, std::int32_t offset) {
@@ -43,14 +43,22 @@ class Assembler {
     for (std::size_t word = 0; word < bytes; word += 8)
       store(BPF_DW, 10, 0, static_cast<std::int16_t>(at + static_cast<std::int16_t>(word)));
   }
-  void add_number(int to, std::int32_t value) { add(BPF_ALU64 | BPF_ADD | BPF_K, to, 0, 0, value); }
-  void add_register(int to, int from) { add(BPF_ALU64 | BPF_ADD | BPF_X, to, from, 0, 0); }
-  void and_register(int to, int from) { add(BPF_ALU64 | BPF_AND | BPF_X, to, from, 0, 0); }
-  void shift_left(int to, std::int32_t bits) { add(BPF_ALU64 | BPF_LSH | BPF_K, to, 0, 0, bits); }
-  void shift_right_signed(int to, std::int32_t bits) { add(BPF_ALU64 | BPF_ARSH | BPF_K, to, 0, 0, bits); }
-  void shift_right(int to, std::int32_t bits) { add(BPF_ALU64 | BPF_RSH | BPF_K, to, 0, 0, bits); }
-  void shift_right32(int to, std::int32_t bits) { add(BPF_ALU | BPF_RSH | BPF_K, to, 0, 0, bits); }
-  void mask32(int to, std::int32_t mask) { add(BPF_ALU | BPF_AND | BPF_K, to, 0, 0, mask); }
+  void add_number(int to, std::int32_t value) {
+    add_instruction(BPF_ALU64 | BPF_ADD | BPF_K, to, 0, 0, value);
+  }
+  void add_register(int to, int from) { add_instruction(BPF_ALU64 | BPF_ADD | BPF_X, to, from, 0, 0); }
+  void and_register(int to, int from) { add_instruction(BPF_ALU64 | BPF_AND | BPF_X, to, from, 0, 0); }
+  void shift_left(int to, std::int32_t bits) { add_instruction(BPF_ALU64 | BPF_LSH | BPF_K, to, 0, 0, bits); }
+  void shift_right_signed(int to, std::int32_t bits) {
+    add_instruction(BPF_ALU64 | BPF_ARSH | BPF_K, to, 0, 0, bits);
+  }
+  void shift_right(int to, std::int32_t bits) {
+    add_instruction(BPF_ALU64 | BPF_RSH | BPF_K, to, 0, 0, bits);
+  }
+  void shift_right32(int to, std::int32_t bits) {
+    add_instruction(BPF_ALU | BPF_RSH | BPF_K, to, 0, 0, bits);
+  }
+  void mask32(int to, std::int32_t mask) { add_instruction(BPF_ALU | BPF_AND | BPF_K, to, 0, 0, mask); }
   // Truncates a register to its lower `bytes`, and extends their sign.
   void extend_sign(int to, std::int32_t bytes) {
     const std::int32_t unused = 64 - 8 * bytes;
@@ -63,16 +71,16 @@ class Assembler {
     return bytes == 1 ? BPF_B : bytes == 2 ? BPF_H : bytes == 4 ? BPF_W : BPF_DW;
   }
   void load(int size, int to, int from, std::int16_t offset) {
-    add(BPF_LDX | BPF_MEM | size, to, from, offset, 0);
+    add_instruction(BPF_LDX | BPF_MEM | size, to, from, offset, 0);
   }
   void store(int size, int to, int from, std::int16_t offset) {
-    add(BPF_STX | BPF_MEM | size, to, from, offset, 0);
+    add_instruction(BPF_STX | BPF_MEM | size, to, from, offset, 0);
   }
   void add_atomically(int to, int from, std::int16_t offset) {  // 64 bits in memory
-    add(BPF_STX | BPF_DW | BPF_ATOMIC, to, from, offset, BPF_ADD);
+    add_instruction(BPF_STX | BPF_DW | BPF_ATOMIC, to, from, offset, BPF_ADD);
   }
-  void call(std::int32_t function) { add(BPF_JMP | BPF_CALL, 0, 0, 0, function); }
-  void exit() { add(BPF_JMP | BPF_EXIT, 0, 0, 0, 0); }
+  void call(std::int32_t function) { add_instruction(BPF_JMP | BPF_CALL, 0, 0, 0, function); }
+  void exit() { add_instruction(BPF_JMP | BPF_EXIT, 0, 0, 0, 0); }
   void exit_with(std::int32_t result) {
     set(0, result);
     exit();
@@ -103,10 +111,10 @@ class Assembler {
 
  private:
   std::size_t branch(int code, int left, int right, std::int32_t number) {
-    add(code, left, right, 0, number);
+    add_instruction(code, left, right, 0, number);
     return program_.size() - 1;
   }
-  void add(int code, int to, int from, std::int16_t offset, std::int32_t number) {
+  void add_instruction(int code, int to, int from, std::int16_t offset, std::int32_t number) {
     bpf_insn one{};
     one.code = static_cast<__u8>(code);
     one.dst_reg = static_cast<__u8>(to & 15);

@@ -436,7 +436,7 @@ std::optional<Refusal> Object::attach_to_functions(std::size_t program, const Se
   if (end_of(of) == FunctionEnd::Return && targets.entries_only) return std::nullopt;
   if (targets.in_kernel) {
     const auto done =
-        state_->kernel_probes.add(bpf_program__fd(state_->handles[program]), targets, end_of(of));
+        state_->kernel_probes.add_program(bpf_program__fd(state_->handles[program]), targets, end_of(of));
     state_->unprobed = state_->kernel_probes.refused();
     return done ? std::nullopt : std::optional(Refusal{of.name, done.error().code, done.error().what});
   }

@@ -212,7 +212,7 @@ std::vector<std::uint32_t> SummaryLayout::stack_key_bytes() const {
   return sizes;
 }
 
-void SummaryLayout::put(const Part& part, Bytes key, Bytes value, Bytes before, Sample& sample) const {
+void SummaryLayout::put_part(const Part& part, Bytes key, Bytes value, Bytes before, Sample& sample) const {
   const Bytes from = part.is_key ? key : value;
   std::byte* const to = sample.payload.data() + part.to;
   if (part.is_slot_array()) return;  // its elements are handled one by one
@@ -243,7 +243,7 @@ bool SummaryLayout::fill(Bytes key, Bytes value, Bytes before, Sample& sample) c
     return number;
   };
   sample.payload.assign(schema_.size, std::byte{0});
-  for (const Part& part : parts_) put(part, key, value, before, sample);
+  for (const Part& part : parts_) put_part(part, key, value, before, sample);
   if (process_) sample.process = sample.thread = static_cast<std::uint32_t>(bits_at(*process_, key, 0));
   if (thread_) sample.thread = static_cast<std::uint32_t>(bits_at(*thread_, key, 0));
   if (thread_ && !process_) sample.process = sample.thread;

@@ -68,8 +68,8 @@ class SummaryLayout {
   void add_field(const format::PayloadField& field, bool is_key);
   void append(format::PayloadField field, Part part);
   std::string free_name(std::string name, bool is_key) const;
-  void put(const Part& part, format::Bytes key, format::Bytes value, format::Bytes before,
-           Sample& sample) const;
+  void put_part(const Part& part, format::Bytes key, format::Bytes value, format::Bytes before,
+                Sample& sample) const;
   // Fills `sample`. False: nothing has changed.
   bool fill(format::Bytes key, format::Bytes value, format::Bytes before, Sample& sample) const;
 

@@ -88,7 +88,7 @@ std::uint64_t placed(const PmuField& field, std::uint64_t value) {
 
 std::vector<std::string> Pmus::names() const { return folder_names(folder_); }
 
-std::optional<Pmu> Pmus::read(const std::string& name) const {
+std::optional<Pmu> Pmus::read_pmu(const std::string& name) const {
   const std::string folder = folder_ + "/" + name;
   const auto type = whole_number<std::uint32_t>(line_of(folder + "/type").value_or(""));
   if (!type) return std::nullopt;
@@ -109,7 +109,7 @@ std::vector<Pmu> Pmus::matching(std::string_view name) const {
   std::vector<Pmu> found;
   for (const std::string& candidate : names()) {
     if (!stands_for(std::string(name), candidate)) continue;
-    if (auto pmu = read(candidate)) found.push_back(std::move(*pmu));
+    if (auto pmu = read_pmu(candidate)) found.push_back(std::move(*pmu));
   }
   return found;
 }
@@ -120,7 +120,7 @@ std::optional<std::pair<Pmu, std::string>> Pmus::with_event(std::string_view eve
     const std::string path = folder_ + "/" + name + "/events/" + std::string(event);
     const auto terms = event.find('.') == std::string_view::npos ? line_of(path) : std::nullopt;
     if (!terms) continue;
-    if (auto pmu = read(name)) return std::pair(std::move(*pmu), *terms);
+    if (auto pmu = read_pmu(name)) return std::pair(std::move(*pmu), *terms);
   }
   return std::nullopt;
 }

@@ -49,7 +49,7 @@ class Pmus {
   std::vector<Pmu> matching(std::string_view name) const;
   // The first PMU with an event of that name, and the event's terms.
   std::optional<std::pair<Pmu, std::string>> with_event(std::string_view event) const;
-  std::optional<Pmu> read(const std::string& name) const;
+  std::optional<Pmu> read_pmu(const std::string& name) const;
 
  private:
   std::string folder_;

@@ -95,7 +95,7 @@ Result<std::vector<Tracepoint>> Tracefs::matching(const std::string& system, con
                    (is_glob(name) ? ": nothing matches" : cli::suggestion(name, near_names)));
 }
 
-Result<format::TracingData> Tracefs::describe(std::span<const Tracepoint> tracepoints) const {
+Result<format::TracingData> Tracefs::formats_of(std::span<const Tracepoint> tracepoints) const {
   format::TracingData data;
   data.is_big_endian = std::endian::native == std::endian::big;
   data.long_size = sizeof(long);

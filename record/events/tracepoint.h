@@ -30,7 +30,7 @@ class Tracefs {
   // name.
   Result<std::vector<Tracepoint>> matching(const std::string& system, const std::string& name) const;
   // The formats of these tracepoints, by which readers decode their fields.
-  Result<format::TracingData> describe(std::span<const Tracepoint> tracepoints) const;
+  Result<format::TracingData> formats_of(std::span<const Tracepoint> tracepoints) const;
 
  private:
   std::string directory_;

@@ -39,7 +39,7 @@ Result<bool> part_answers(ForeignReader& reader, const std::string& path, std::u
   const std::string whole = is_path ? std::filesystem::absolute(path, failed).string() : path;
   format::ByteWriter argument;
   argument.u64(offset).u64(size).bytes(std::as_bytes(std::span(whole)));
-  const auto more = reader.run(read_part, argument.view(), whole, whole);
+  const auto more = reader.run_work(read_part, argument.view(), whole, whole);
   if (!more && more.error().code == ETIMEDOUT)
     return Error{path + ": its file system does not answer", ETIMEDOUT};
   return more && !more->empty();

@@ -28,7 +28,7 @@ std::vector<std::byte> own_vdso() {
   const std::uint64_t address = getauxval(AT_SYSINFO_EHDR);
   if (!maps || address == 0) return {};
   MapsReader reader(format::as_text(*maps));
-  while (const auto parsed = reader.next()) {
+  while (const auto parsed = reader.next_line()) {
     if (parsed->mapping.start != address) continue;
     const auto* const begin = reinterpret_cast<const std::byte*>(address);
     return {begin, begin + parsed->mapping.length};

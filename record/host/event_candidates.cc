@@ -85,7 +85,7 @@ std::vector<Candidate> terms_for(const std::string& name) {
     if (auto object = bpf::UserObject::open(name, {})) add_object_options(out, *object);
     return out;
   }
-  if (const auto pmu = Pmus().read(name)) {
+  if (const auto pmu = Pmus().read_pmu(name)) {
     for (const PmuEvent& event : pmu->events) out.push_back({event.name, event.terms});
     for (const PmuField& field : pmu->fields) out.push_back({field.name + "="});
   }
@@ -241,7 +241,7 @@ void print_filter_names(const cli::ValuePlace& place) {
   if (!tracefs) return;
   const auto found = tracefs->matching(last.substr(0, colon), last.substr(colon + 1));
   if (!found) return;
-  const auto described = tracefs->describe({found->data(), 1});
+  const auto described = tracefs->formats_of({found->data(), 1});
   if (!described || described->formats.empty()) return;
   std::vector<std::string> names;
   for (const std::string& field : fields_in(described->formats.front().text))

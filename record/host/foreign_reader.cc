@@ -472,8 +472,8 @@ Answer ForeignReader::ask(std::unique_ptr<ReadingChild>& child, std::uint32_t wh
   return *passed ? Answer(std::move(answer)) : died();
 }
 
-Answer ForeignReader::run(Work work, format::Bytes argument, const std::string& scope,
-                          const std::string& name, int most_silences) {
+Answer ForeignReader::run_work(Work work, format::Bytes argument, const std::string& scope,
+                               const std::string& name, int most_silences) {
   if (is_silent(scope, most_silences)) return Error{name + " does not answer", ETIMEDOUT};
   auto child = take_child();
   if (!child) return Error{"no process that reads it can be started", EAGAIN};
@@ -541,7 +541,8 @@ std::string name_of(const ForeignPath& path, std::string name) {
 
 }  // namespace
 
-Result<ForeignFile> ForeignReader::open(const ForeignPath& path, const std::string& scope, std::string name) {
+Result<ForeignFile> ForeignReader::open_file(const ForeignPath& path, const std::string& scope,
+                                             std::string name) {
   name = name_of(path, std::move(name));
   if (is_silent(scope, kMostSilences)) return Error{name + " does not answer", ETIMEDOUT};
   auto child = take_child();
@@ -569,21 +570,21 @@ Answer ForeignReader::head_of(const ForeignPath& path, std::size_t size, const s
   format::ByteWriter argument;
   argument.u64(size);
   put_path(argument, path);
-  return run(read_head, argument.view(), scope, name, kMostSilences);
+  return run_work(read_head, argument.view(), scope, name, kMostSilences);
 }
 
 std::string ForeignReader::text_of(const std::string& path) {
-  const auto text = run(read_text, std::as_bytes(std::span(path)), path, path);
+  const auto text = run_work(read_text, std::as_bytes(std::span(path)), path, path);
   return text ? std::string(format::as_text(*text)) : std::string();
 }
 
 std::string ForeignReader::link_of(const std::string& path) {
-  const auto target = run(read_link, std::as_bytes(std::span(path)), path, path);
+  const auto target = run_work(read_link, std::as_bytes(std::span(path)), path, path);
   return target ? std::string(format::as_text(*target)) : std::string();
 }
 
 bool ForeignReader::answers(const std::string& path) {
-  const auto text = run(read_text, std::as_bytes(std::span(path)), path, path);
+  const auto text = run_work(read_text, std::as_bytes(std::span(path)), path, path);
   return text || text.error().code != ETIMEDOUT;
 }
 
@@ -591,7 +592,7 @@ Answer ForeignReader::memory_of(std::uint32_t thread, std::uint64_t address, std
   format::ByteWriter argument;
   argument.u32(thread).u64(address).u64(size);
   const std::string name = fmt::format("the memory of thread {}", thread);
-  return run(read_memory_of, argument.view(), name, name);
+  return run_work(read_memory_of, argument.view(), name, name);
 }
 
 ForeignFile::ForeignFile(std::shared_ptr<ForeignReader> reader, std::unique_ptr<ReadingChild> child,
@@ -610,7 +611,7 @@ ForeignFile::~ForeignFile() {
   reader_->give_back(std::move(child_));
 }
 
-Answer ForeignFile::read(std::uint64_t offset, std::size_t size) {
+Answer ForeignFile::read_bytes(std::uint64_t offset, std::size_t size) {
   format::ByteWriter argument;
   argument.u64(offset).u64(size);
   return reader_->ask(child_, kRead, nullptr, argument.view(), scope_, name_);

@@ -6,11 +6,11 @@
 // What does not answer in time is not asked again for a while; another child serves the next request.
 //
 //   const auto reader = ForeignReader::start();     // early in main(): it forks
-//   auto file = reader->open({"/proc/7/root", "/lib/libfoo.so"}, scope);   // the file stays open in a child
-//   if (file) auto bytes = file->read(0, 64);
+//   auto file = reader->open_file({"/proc/7/root", "/lib/libfoo.so"}, scope);   // the file stays open in a
+//   child if (file) auto bytes = file->read_bytes(0, 64);
 //
-// ForeignFile::read() and the others give up after a second without a byte (error ETIMEDOUT). Any thread may
-// call the functions of ForeignReader; a ForeignFile belongs to one thread.
+// ForeignFile::read_bytes() and the others give up after a second without a byte (error ETIMEDOUT). Any
+// thread may call the functions of ForeignReader; a ForeignFile belongs to one thread.
 #pragma once
 
 #include <sys/stat.h>
@@ -57,7 +57,7 @@ class ForeignFile {
   const std::string& target() const { return target_; }
 
   // At most `size` bytes from `offset`; fewer only at the end of the file.
-  Result<std::vector<std::byte>> read(std::uint64_t offset, std::size_t size);
+  Result<std::vector<std::byte>> read_bytes(std::uint64_t offset, std::size_t size);
   // An O_PATH descriptor of the file for this process: it keeps a deleted file, and closing it never waits.
   // To read the file, open /proc/self/fd/N, which may wait.
   Result<format::Fd> pin();
@@ -90,7 +90,7 @@ class ForeignReader : public std::enable_shared_from_this<ForeignReader> {
 
   // A file of a process, open_foreign(). `scope`: scope_of_file(). `name`: as its process names it, for
   // silent(); empty: the path.
-  Result<ForeignFile> open(const ForeignPath& path, const std::string& scope, std::string name = {});
+  Result<ForeignFile> open_file(const ForeignPath& path, const std::string& scope, std::string name = {});
   // The first `size` bytes of a file.
   Result<std::vector<std::byte>> head_of(const ForeignPath& path, std::size_t size, const std::string& scope,
                                          std::string name = {});
@@ -107,8 +107,8 @@ class ForeignReader : public std::enable_shared_from_this<ForeignReader> {
   // returns. A scope that did not answer `most_silences` times is not asked again for a while. `name`: for
   // messages and silent().
   using Work = Result<std::vector<std::byte>> (*)(format::Bytes argument);
-  Result<std::vector<std::byte>> run(Work work, format::Bytes argument, const std::string& scope,
-                                     const std::string& name, int most_silences = 1);
+  Result<std::vector<std::byte>> run_work(Work work, format::Bytes argument, const std::string& scope,
+                                          const std::string& name, int most_silences = 1);
 
   // What did not answer, each once: "/mnt/libfoo.so", "the memory of thread 7".
   std::vector<std::string> silent() const;

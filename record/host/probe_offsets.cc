@@ -481,7 +481,7 @@ bool is_file(const std::string& path) {
 // with " (deleted)"; it cannot be probed.
 std::optional<std::string> mapped_file(std::string_view maps, const std::string& name) {
   MapsReader reader(maps);
-  while (const auto line = reader.next())
+  while (const auto line = reader.next_line())
     if (line->mapping.filename.starts_with('/') && line->mapping.filename.ends_with("/" + name))
       return std::string(line->mapping.filename);
   return std::nullopt;

@@ -53,7 +53,7 @@ Result<> set_field(EventRequest& request, const Pmu& pmu, std::string_view name,
 
 Result<Pmu> pmu_for(const EventRequest& request, const Pmus& pmus) {
   const bool is_kernel = request.probe()->kind == ProbeKind::Kernel;
-  auto pmu = pmus.read(is_kernel ? "kprobe" : "uprobe");
+  auto pmu = pmus.read_pmu(is_kernel ? "kprobe" : "uprobe");
   if (pmu) return std::move(*pmu);
   return Error{fmt::format("-e {}: this kernel has no {} (Linux 4.17, {})", request.text,
                            is_kernel ? "kprobes for perf" : "uprobes for perf",

@@ -202,7 +202,7 @@ std::optional<MapsLine> parse_maps_line(std::string_view line) {
   return out;
 }
 
-std::optional<MapsLine> MapsReader::next() {
+std::optional<MapsLine> MapsReader::next_line() {
   while (!rest_.empty())
     if (auto line = parse_maps_line(take_until(rest_, '\n'))) return line;
   return std::nullopt;
@@ -213,7 +213,7 @@ void each_code_mapping(std::uint32_t process, ForeignReader& foreign,
   if (!answers_now(&foreign, fmt::format("/proc/{}", process))) return;
   const std::string text = foreign.text_of(folder_of_process(process) + "/maps");
   MapsReader reader(text);
-  while (auto parsed = reader.next()) {
+  while (auto parsed = reader.next_line()) {
     parsed->mapping.pid = process;
     const std::string filename = with_newlines(parsed->mapping.filename);
     parsed->mapping.filename = filename;
@@ -252,7 +252,7 @@ std::vector<int> RunningProcesses::busiest_first() const {
   return processes;
 }
 
-void RunningProcesses::describe(int process, format::ByteWriter& out, Describe describe) {
+void RunningProcesses::describe_process(int process, format::ByteWriter& out, Describe describe) {
   const std::string folder = proc_ + "/" + std::to_string(process);
   const std::string status = text_of_file(folder + "/status");
   if (status.empty()) return;
@@ -291,7 +291,7 @@ void RunningProcesses::describe_mappings(int process, format::ByteWriter& out) {
   const std::string folder = folder_of_process(static_cast<std::uint32_t>(process), proc_);
   const std::string text = reader_->text_of(folder + "/maps");
   MapsReader reader(text);
-  while (auto parsed = reader.next()) {
+  while (auto parsed = reader.next_line()) {
     format::MmapRecord& mapping = parsed->mapping;
     if (!parsed->is_executable) {
       if (!records_.data_mappings || (mapping.protection & PROT_READ) == 0) continue;

@@ -61,7 +61,7 @@ std::optional<MapsLine> parse_maps_line(std::string_view line);
 class MapsReader {
  public:
   explicit MapsReader(std::string_view text) : rest_(text) {}
-  std::optional<MapsLine> next();
+  std::optional<MapsLine> next_line();
 
  private:
   std::string_view rest_;
@@ -84,7 +84,7 @@ struct ProcessRecords {
 class RunningProcesses {
  public:
   // `proc`: the directory, "/proc" outside of tests. `trailer`: bytes of sample_id_all in every record.
-  // `reader`: of mappings and build ids; null: describe() leaves them out.
+  // `reader`: of mappings and build ids; null: describe_process() leaves them out.
   RunningProcesses(std::string proc, std::size_t trailer, std::shared_ptr<ForeignReader> reader = {},
                    ProcessRecords records = {})
       : proc_(std::move(proc)), trailer_(trailer), reader_(std::move(reader)), records_(records) {}
@@ -96,7 +96,7 @@ class RunningProcesses {
   std::vector<int> busiest_first() const;
   enum class Describe : std::uint8_t { All, AllButMappings };
   // Appends the records of one process and its threads; nothing if it has ended.
-  void describe(int process, format::ByteWriter& out, Describe describe = Describe::All);
+  void describe_process(int process, format::ByteWriter& out, Describe describe = Describe::All);
 
  private:
   struct FileKey {

@@ -24,7 +24,7 @@ class RenamedIds {
  public:
   // Replaces `id` by `as` in records. The rule is kept after the event is closed, since its records may be in
   // the ring for long; the kernel never reuses an id.
-  void add(std::uint64_t id, std::uint64_t as) { as_[id] = as; }
+  void add_rule(std::uint64_t id, std::uint64_t as) { as_[id] = as; }
   bool empty() const { return as_.empty(); }
 
   // Renames ids in `records` from `begin` on: whole records of events with abi::kSampleIdentifier and
@@ -73,7 +73,7 @@ class PerfRing {
 
   // Adds a RenamedIds rule for a reopened event that writes to this ring.
   void rename(std::uint64_t id, std::uint64_t as) {
-    if (id != as) renamed_.add(id, as);
+    if (id != as) renamed_.add_rule(id, as);
   }
   const RenamedIds& renamed() const { return renamed_; }
 

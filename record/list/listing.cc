@@ -132,7 +132,7 @@ void add_named(std::vector<Line>& lines) {
 
 void add_pmus(std::vector<Line>& lines, const Pmus& pmus) {
   for (const std::string& name : pmus.names()) {
-    const auto pmu = pmus.read(name);
+    const auto pmu = pmus.read_pmu(name);
     if (!pmu) continue;
     for (const PmuEvent& event : pmu->events)
       lines.push_back({fmt::format("{}/{}/", name, event.name), "", "Kernel PMU event", {event.terms}});
@@ -148,12 +148,12 @@ void add_pmus(std::vector<Line>& lines, const Pmus& pmus) {
 void add_forms(std::vector<Line>& lines, const Pmus& pmus) {
   lines.push_back({"rNNN", "", "Raw event number, hexadecimal", {}});
   lines.push_back({"mem:ADDRESS[/LENGTH][:rwx]", "", "Hardware breakpoint", {}});
-  if (pmus.read("uprobe")) {
+  if (pmus.read_pmu("uprobe")) {
     lines.push_back({"uprobe:FILE:FUNCTION[+OFFSET]", "", "Probe at a user function", {}});
     lines.push_back({"uretprobe:FILE:FUNCTION", "", "Probe at the return of a user function", {}});
     lines.push_back({"usdt:FILE:PROVIDER:NAME", "", "USDT marker", {}});
   }
-  if (pmus.read("kprobe")) {
+  if (pmus.read_pmu("kprobe")) {
     lines.push_back({"kprobe:FUNCTION[+OFFSET]", "", "Probe at a kernel function", {}});
     lines.push_back({"kretprobe:FUNCTION", "", "Probe at the return of a kernel function", {}});
   }
@@ -167,7 +167,7 @@ Result<> add_tracepoints(std::vector<Line>& lines, const ListOptions& options) {
   for (const Tracepoint& tracepoint : *tracepoints) {
     Line line{tracepoint.system + ":" + tracepoint.name, "", kTracepointKind, {}};
     if (options.fields && matches(options.pattern, line.name)) {
-      const auto described = tracefs->describe({&tracepoint, 1});
+      const auto described = tracefs->formats_of({&tracepoint, 1});
       if (described && !described->formats.empty()) line.details = fields_in(described->formats.front().text);
     }
     lines.push_back(std::move(line));

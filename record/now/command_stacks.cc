@@ -283,7 +283,8 @@ Result<> write_capture(const ThreadsNow& now, const std::vector<std::string>& co
   format::ByteWriter described;
   const bool has_locks = now.between_looks.count() != 0;  // these may be variables in data mappings
   RunningProcesses running("/proc", trailer, reader, {.data_mappings = has_locks});
-  for (const std::uint32_t process : now.processes) running.describe(static_cast<int>(process), described);
+  for (const std::uint32_t process : now.processes)
+    running.describe_process(static_cast<int>(process), described);
   auto head = head_of(now, command_line, reader);
   if (!head) return std::move(head.error());
   format::ByteWriter kernel;

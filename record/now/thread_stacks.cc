@@ -304,7 +304,7 @@ void copy_stopped(ThreadStack& thread, ForeignReader& reader) {
   format::ByteWriter argument;
   argument.u32(thread.tid);
   const std::string name = fmt::format("thread {}", thread.tid);
-  const auto answer = reader.run(stop_and_read, argument.view(), name, name);
+  const auto answer = reader.run_work(stop_and_read, argument.view(), name, name);
   if (!answer) {
     const int code = answer.error().code;
     thread.missing_reason = code == EIO ? name + " does not stop"

@@ -64,7 +64,7 @@ std::uint64_t word_at(format::Bytes bytes, std::size_t size) {
 
 }  // namespace
 
-bool ChainBuilder::add(std::uint64_t address) {
+bool ChainBuilder::add_address(std::uint64_t address) {
   if (address == 0) return false;
   const std::uint64_t needed =
       static_cast<std::int64_t>(address) < 0 ? abi::kContextKernel : abi::kContextUser;
@@ -87,10 +87,10 @@ std::vector<std::uint64_t> RingLayout::chain_of(format::Bytes payload) const {
     for (std::size_t i = 0; field.count == 0 || i < field.count; ++i) {
       const std::size_t at = field.offset + i * kWord;
       if (payload.size() < at + kWord) break;
-      if (!chain.add(word_at(payload.subspan(at), kWord))) break;
+      if (!chain.add_address(word_at(payload.subspan(at), kWord))) break;
     }
   }
-  return std::move(chain).take();
+  return std::move(chain).take_chain();
 }
 
 std::uint64_t RingLayout::period_of(format::Bytes payload) const {

@@ -29,8 +29,8 @@ namespace tacho::record {
 class ChainBuilder {
  public:
   // False: the address is the 0 at the end of a stack.
-  bool add(std::uint64_t address);
-  std::vector<std::uint64_t> take() && { return std::move(chain_); }
+  bool add_address(std::uint64_t address);
+  std::vector<std::uint64_t> take_chain() && { return std::move(chain_); }
 
  private:
   std::vector<std::uint64_t> chain_;

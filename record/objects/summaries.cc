@@ -222,7 +222,7 @@ void Summaries::write_sample(Source& source, const bpf::SummaryLayout::Sample& s
     for (std::size_t at = 0; at + sizeof(std::uint64_t) <= bytes.size(); at += sizeof(std::uint64_t)) {
       std::uint64_t address = 0;
       std::memcpy(&address, bytes.data() + at, sizeof address);
-      if (!chain.add(address)) break;
+      if (!chain.add_address(address)) break;
     }
   }
   RingEvent event{.time = time,
@@ -233,7 +233,8 @@ void Summaries::write_sample(Source& source, const bpf::SummaryLayout::Sample& s
                   .payload = sample.payload};
   source.own.translate(event);
   const auto& attr = recording_->plan.events[source.event].attr;
-  if (!append_sample(waiting_, event, source.id, attr, SampleParts{std::move(chain).take(), sample.period}))
+  if (!append_sample(waiting_, event, source.id, attr,
+                     SampleParts{std::move(chain).take_chain(), sample.period}))
     ++source.too_large;
 }
 

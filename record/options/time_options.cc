@@ -110,7 +110,7 @@ std::optional<Due> Schedule::take_due(milliseconds now) {
   return steps_[done_++].due;
 }
 
-std::optional<milliseconds> Schedule::next() const {
+std::optional<milliseconds> Schedule::next_step() const {
   return done_ == steps_.size() ? std::nullopt : std::optional(steps_[done_].at);
 }
 

@@ -56,7 +56,7 @@ class Schedule {
   // Steps due at `now`, a time since recording began; one at a time, in order.
   std::optional<Due> take_due(std::chrono::milliseconds now);
   // The time of the next step.
-  std::optional<std::chrono::milliseconds> next() const;
+  std::optional<std::chrono::milliseconds> next_step() const;
 
  private:
   struct Step {

@@ -39,7 +39,7 @@ class FileOutput final : public WriterOutput<format::CaptureWriter> {
   Result<> write_packed(format::Bytes packed, std::uint64_t inflated, const RecordCounts&) override {
     return writer_.write_packed(packed, inflated);
   }
-  Result<> close(const format::Features& late) override { return writer_.close_file(late); }
+  Result<> close_capture(const format::Features& late) override { return writer_.close_file(late); }
   Result<> close_after_failure() override { return writer_.close_after_failure(); }
   std::uint64_t bytes() const override { return writer_.file_bytes(); }
 };
@@ -47,7 +47,7 @@ class FileOutput final : public WriterOutput<format::CaptureWriter> {
 class PipeOutput final : public WriterOutput<format::PipeWriter> {
  public:
   using WriterOutput::WriterOutput;
-  Result<> close(const format::Features& late) override {
+  Result<> close_capture(const format::Features& late) override {
     for (std::uint32_t feature = 0; feature < format::abi::kFeatureCount; ++feature) {
       format::ByteWriter section;
       if (!format::write_feature(feature, late, section)) continue;

@@ -48,7 +48,7 @@ class CaptureOutput {
   // Ends a round: a reader of the output now has everything that was written.
   virtual Result<> finish_round() = 0;
   // Adds facts that are known at the end. The last call of a successful recording.
-  virtual Result<> close(const format::Features& late) = 0;
+  virtual Result<> close_capture(const format::Features& late) = 0;
   // The last call of a failed recording: drops the unfinished round if possible.
   virtual Result<> close_after_failure() = 0;
   // After a failure: the counts of the records that a reader finds in the file. `rounds`: counts of the whole

@@ -45,7 +45,7 @@ void count_loss(format::Cursor body, RecordCounts& counts) {
 
 }  // namespace
 
-void RecordCounts::add(const RecordCounts& more) {
+void RecordCounts::add_counts(const RecordCounts& more) {
   samples += more.samples;
   lost += more.lost;
   first_time = std::min(first_time, more.first_time);

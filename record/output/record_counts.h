@@ -19,7 +19,7 @@ struct RecordCounts {
   std::uint64_t lost_first = ~std::uint64_t{0}, lost_last = 0;
   std::uint64_t sideband = 0;  // records about processes and their mappings
 
-  void add(const RecordCounts& more);
+  void add_counts(const RecordCounts& more);
 
   bool operator==(const RecordCounts&) const = default;
 };

@@ -4,7 +4,7 @@
 
 namespace tacho::record {
 
-bool RecordQueue::push(Batch& batch, std::chrono::milliseconds patience) {
+bool RecordQueue::push_batch(Batch& batch, std::chrono::milliseconds patience) {
   std::unique_lock lock(mutex_);
   const std::size_t size = batch.records.size();
   const auto is_taken = [&] { return abandoned_ || batches_.empty() || bytes_ + size <= limit_; };
@@ -16,7 +16,7 @@ bool RecordQueue::push(Batch& batch, std::chrono::milliseconds patience) {
   return true;
 }
 
-std::optional<Batch> RecordQueue::pop() {
+std::optional<Batch> RecordQueue::pop_batch() {
   std::unique_lock lock(mutex_);
   has_batch_.wait(lock, [&] { return closed_ || abandoned_ || !batches_.empty(); });
   if (abandoned_ || batches_.empty()) return std::nullopt;
@@ -27,7 +27,7 @@ std::optional<Batch> RecordQueue::pop() {
   return batch;
 }
 
-void RecordQueue::close() {
+void RecordQueue::close_queue() {
   const std::lock_guard lock(mutex_);
   closed_ = true;
   has_batch_.notify_all();

@@ -37,11 +37,11 @@ class RecordQueue {
   // Waits for space up to `patience`, so that the caller can do other things meanwhile. False: no space, and
   // `batch` is unchanged. A batch above the limit is accepted by an empty queue. After abandon() batches are
   // dropped, and the result is true.
-  bool push(Batch& batch, std::chrono::milliseconds patience);
+  bool push_batch(Batch& batch, std::chrono::milliseconds patience);
   // Waits for a batch; nullopt: the queue is closed and empty, or abandoned.
-  std::optional<Batch> pop();
+  std::optional<Batch> pop_batch();
   // No more batches will come.
-  void close();
+  void close_queue();
   // One side failed: no side waits any longer, and unwritten batches are dropped.
   void abandon();
   bool is_abandoned();

@@ -53,7 +53,7 @@ Result<> WritingThread::start(int nice) {
   try {
     thread_ = std::thread([this, nice] {
       (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), nice);
-      run();
+      write_batches();
     });
   } catch (const std::system_error& refused) {
     return system_error("a thread that writes the capture", refused.code().value());
@@ -66,7 +66,7 @@ std::optional<Error> WritingThread::join() {
   return std::move(failure_);
 }
 
-void WritingThread::run() {
+void WritingThread::write_batches() {
   try {
     if (auto done = write_everything(); !done) failure_ = std::move(done.error());
   } catch (const std::bad_alloc&) {
@@ -79,8 +79,8 @@ void WritingThread::run() {
 }
 
 Result<> WritingThread::write_everything() {
-  while (auto batch = queue_.pop()) {
-    if (auto done = write(*batch); !done) return done;
+  while (auto batch = queue_.pop_batch()) {
+    if (auto done = write_batch(*batch); !done) return done;
     if (auto done = take_step(batch->step); !done) return done;
     bytes_ = output_.bytes();
     queue_.give_back(std::move(batch->records));
@@ -88,7 +88,7 @@ Result<> WritingThread::write_everything() {
   return queue_.is_abandoned() ? Result<>(Done{}) : closing_(kept_);
 }
 
-Result<> WritingThread::write(const Batch& batch) {
+Result<> WritingThread::write_batch(const Batch& batch) {
   if (limit_ == Limit::Size) return Done{};  // there is no room for later batches
   output_.note_gap(batch.gap_begin);
   auto written = limits_.most_bytes != 0 ? write_within(batch) : write_all(batch);

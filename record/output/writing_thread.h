@@ -57,9 +57,9 @@ class WritingThread {
   void leave_behind() { thread_.detach(); }
 
  private:
-  void run();
+  void write_batches();
   Result<> write_everything();
-  Result<> write(const Batch& batch);
+  Result<> write_batch(const Batch& batch);
   Result<> write_all(const Batch& batch);
   Result<> write_within(const Batch& batch);
   Result<> fill(format::Bytes records);

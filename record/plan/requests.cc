@@ -48,14 +48,14 @@ std::vector<std::string> names_of_fields(std::string_view format) {
 
 // "prev_comm, prev_pid"; empty if the description cannot be read.
 std::string fields_in_words(const Tracefs& tracefs, const Tracepoint& tracepoint) {
-  const auto described = tracefs.describe({&tracepoint, 1});
+  const auto described = tracefs.formats_of({&tracepoint, 1});
   if (!described || described->formats.empty()) return {};
   return fmt::format("{}", fmt::join(names_of_fields(described->formats.front().text), ", "));
 }
 
 // Offsets of the fields by which a program at the tracepoint counts.
 Result<> place_fields(const Tracefs& tracefs, const Tracepoint& tracepoint, EventRequest& request) {
-  const auto described = tracefs.describe({&tracepoint, 1});
+  const auto described = tracefs.formats_of({&tracepoint, 1});
   if (!described) return Error{described.error()};
   for (const ArgumentRequest& asked : request.arguments) {
     auto argument = field_argument(described->formats.front().text, asked.source);
@@ -114,7 +114,7 @@ Result<> check_fields(const std::vector<EventRequest>& requests, const Tracefs& 
     if (written == nullptr || written->needs.empty()) continue;
     const auto tracepoints = tracefs.matching(written->system, written->name);
     if (!tracepoints) continue;  // an event of the CPU
-    const auto described = tracefs.describe(*tracepoints);
+    const auto described = tracefs.formats_of(*tracepoints);
     if (!described) return Error{described.error()};
     for (const NeededField& needed : written->needs) {
       std::optional<Error> unknown;
@@ -146,7 +146,7 @@ Result<std::vector<EventRequest>> resolve_tracepoints(const std::vector<EventReq
   }
   auto out = find_tracepoints(requests, found, tracefs);
   if (!out || found.empty()) return out;
-  auto described = tracefs->describe(found);
+  auto described = tracefs->formats_of(found);
   if (!described) return std::move(described.error());
   tracing = std::move(*described);
   return out;

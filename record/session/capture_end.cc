@@ -52,7 +52,7 @@ Result<> CaptureEnd::write(const RecordCounts& counts, CaptureOutput& output) {
       late.environment.user_stacks.push_back(std::move(fact));
     reported_stacks_ = now;
   }
-  return output.close(late);
+  return output.close_capture(late);
 }
 
 }  // namespace tacho::record

@@ -34,14 +34,14 @@ Result<> CaptureSeries::write_records(format::Bytes records) {
 // Sideband records have rings of their own and are written separately.
 Result<> CaptureSeries::write_packed(format::Bytes packed, std::uint64_t inflated,
                                      const RecordCounts& counts) {
-  counts_.add(counts);
+  counts_.add_counts(counts);
   return current_->write_packed(packed, inflated, counts);
 }
 
 Result<> CaptureSeries::finish_round() { return current_->finish_round(); }
 
-Result<> CaptureSeries::close(const format::Features& late) {
-  if (auto done = current_->close(late); !done) return done;
+Result<> CaptureSeries::close_capture(const format::Features& late) {
+  if (auto done = current_->close_capture(late); !done) return done;
   finished_bytes_ += current_->bytes();
   current_.reset();
   return finished_.add_file();

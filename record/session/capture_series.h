@@ -44,7 +44,7 @@ class CaptureSeries final : public CaptureOutput, public FileSeries {
   void note_gap(std::uint64_t begin) override { counts_.lost_first = std::min(counts_.lost_first, begin); }
   Result<> write_packed(format::Bytes packed, std::uint64_t inflated, const RecordCounts& counts) override;
   Result<> finish_round() override;
-  Result<> close(const format::Features& late) override;
+  Result<> close_capture(const format::Features& late) override;
   Result<> close_after_failure() override;
   std::uint64_t bytes() const override;
   FileSeries* series() override { return this; }

@@ -138,7 +138,7 @@ Result<> write_startup_records(OpenedRecording& recording, const CaptureHead& he
   RunningProcesses running = processes_of(recording, options);
   for (const int process : processes_to_describe(recording, options, running)) {
     if (recording.stop()) return Error{"stopped by a signal", EINTR};
-    running.describe(process, out, description_of(process, recording));
+    running.describe_process(process, out, description_of(process, recording));
     if (out.size() < kPieceBytes) continue;
     if (auto done = output.write_plain(out.view()); !done) return done;
     if (auto done = take_sideband(recording, output); !done) return done;
@@ -215,7 +215,8 @@ Result<CaptureStart> describe_now(const OpenedRecording& recording, const Record
   if (auto done = add_processes(processes, recording.reader, *head); !done) return std::move(done.error());
   format::ByteWriter out;
   describe_kernel(recording, *head, out);
-  for (const int process : processes) running.describe(process, out, description_of(process, recording));
+  for (const int process : processes)
+    running.describe_process(process, out, description_of(process, recording));
   format::write_mark(out, abi::kRecordFinishedInit);
   const format::Bytes records = out.view();
   return CaptureStart{std::move(head->features), {records.begin(), records.end()}, std::move(head->notes)};

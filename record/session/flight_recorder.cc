@@ -80,7 +80,7 @@ Result<> FlightRecorder::write_capture() {
   samples_ = {};
   if (auto done = callbacks_.end(counts, *current_); !done) return done;
   written_ += current_->bytes();
-  finished_counts_.add(counts);
+  finished_counts_.add_counts(counts);
   current_.reset();
   return Done{};
 }

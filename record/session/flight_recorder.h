@@ -41,7 +41,7 @@ class FlightRecorder final : public CaptureOutput, public FileSeries {
   Result<> write_records(format::Bytes records) override;
   void note_gap(std::uint64_t begin) override { gap_begin_ = std::min(gap_begin_, begin); }
   Result<> finish_round() override { return Done{}; }
-  Result<> close(const format::Features&) override { return Done{}; }
+  Result<> close_capture(const format::Features&) override { return Done{}; }
   Result<> close_after_failure() override;
   // Counts of finished captures: samples are written in one round, so a failed capture has none.
   std::optional<RecordCounts> kept(const RecordCounts&) const override;

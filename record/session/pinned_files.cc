@@ -84,7 +84,7 @@ Result<PerfMap> open_perf_map(std::uint32_t process, ForeignReader& reader) {
   if (!number || !owner) return Error{"the process has ended"};
   const std::string path = fmt::format("/tmp/perf-{}.map", *number);
   auto opened =
-      reader.open({folder_of(process) + "/root", path}, scope_of_file(0, 0, path, folder_of(process)));
+      reader.open_file({folder_of(process) + "/root", path}, scope_of_file(0, 0, path, folder_of(process)));
   if (!opened) return std::move(opened.error());
   if (auto checked = format::check_map(opened->status(), *owner); !checked)
     return std::move(checked.error()).in(path);
@@ -189,7 +189,7 @@ class FilePinner::Work {
     std::uint64_t bytes = 0;
     for (const int number : numbers) {
       const std::string own = fmt::format("/proc/{}/fd/{}", ::getpid(), number);
-      const auto file = reader_.open({"", own}, own);
+      const auto file = reader_.open_file({"", own}, own);
       if (!file) continue;
       const auto size = static_cast<std::uint64_t>(file->status().st_size);
       if (size > kMostPinnedBytes - bytes)
@@ -258,10 +258,10 @@ class FilePinner::Work {
 
   // Services have their own mount namespaces, but nearly all of their files are those of the host.
   bool is_seen_here(const MappedFile& file) {
-    const auto here = reader_.open({"/", file.name}, scope_of_file(0, 0, file.name, "/proc/self"));
+    const auto here = reader_.open_file({"/", file.name}, scope_of_file(0, 0, file.name, "/proc/self"));
     if (!here) return false;
     const auto there =
-        reader_.open({folder_of(file.process) + "/root", file.name}, scope_of(file), file.name);
+        reader_.open_file({folder_of(file.process) + "/root", file.name}, scope_of(file), file.name);
     const bool is_it = there && is_same(there->status(), here->status());
     if (is_it) known_.insert(key_here(file));
     return is_it;
@@ -338,7 +338,7 @@ FilePinner::FilePinner(std::shared_ptr<ForeignReader> reader)
 
 FilePinner::~FilePinner() { (void)take_pinned(); }
 
-void FilePinner::run(const std::shared_ptr<State>& state) {
+void FilePinner::pin_files(const std::shared_ptr<State>& state) {
   // The thread reads files of any user, so it drops its rights first; if that fails, it ends.
   if (const auto dropped = drop_rights({.holds_files = true}, ""); !dropped) {
     const std::lock_guard lock(state->mutex);
@@ -386,7 +386,7 @@ Result<> FilePinner::start(const format::EventAttr& attr, std::vector<int> proce
   attr_ = attr;
   state_->processes = std::move(processes);
   try {
-    std::thread([state = state_] { run(state); }).detach();
+    std::thread([state = state_] { pin_files(state); }).detach();
   } catch (const std::system_error& refused) {
     return system_error("the thread that pins files", refused.code().value());
   }

@@ -70,7 +70,7 @@ class FilePinner {
  private:
   struct State;
   class Work;
-  static void run(const std::shared_ptr<State>& state);
+  static void pin_files(const std::shared_ptr<State>& state);
 
   std::shared_ptr<State> state_;
   format::EventAttr attr_;

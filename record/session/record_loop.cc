@@ -121,7 +121,7 @@ class RecordLoop::Loop {
     drain_all();
     take_snapshot();
     hand_over(true);
-    queue_.close();
+    queue_.close_queue();
     wait_for_writing();
     // The snapshot that is being written now answers waiting snapshot commands.
     if (control_handler_) control_handler_->answer_waiting(report_.failure);
@@ -292,7 +292,7 @@ class RecordLoop::Loop {
   }
   milliseconds until_next_step() const {
     const auto most = summaries_ == nullptr ? kLongestWait : summaries_->until_due(kLongestWait);
-    const auto next = schedule_.next();
+    const auto next = schedule_.next_step();
     return next ? std::clamp(*next - since_start(), milliseconds(0), most) : most;
   }
   void keep_schedule() {
@@ -405,7 +405,7 @@ class RecordLoop::Loop {
   void push(Batch batch) {
     // The queue is full, since the disk is slower than the events. Rings fill up meanwhile, but signals and
     // the command are handled.
-    while (!queue_.push(batch, kLongestWait)) {
+    while (!queue_.push_batch(batch, kLongestWait)) {
       wait(milliseconds{0});
       check_command();
       if (has_waited_long_enough()) abandon_queue();
@@ -513,7 +513,7 @@ Result<RecordLoop> RecordLoop::create(RunningRecording& recording, const StopSig
   return RecordLoop(std::move(loop));
 }
 
-LoopReport RecordLoop::run() {
+LoopReport RecordLoop::run_loop() {
   LoopReport report = loop_->run();
   if (report.writer_is_stuck) {
     // Leaked: the detached thread may use its queue until the process exits.

@@ -34,7 +34,7 @@ struct LoopReport {
 class RecordLoop {
  public:
   // Makes the epoll set and the writing thread, so that errors are reported before anything runs. Until the
-  // end of run() only the loop may use the output. `recording` and `signals` must outlive the loop.
+  // end of run_loop() only the loop may use the output. `recording` and `signals` must outlive the loop.
   static Result<RecordLoop> create(RunningRecording& recording, const StopSignals& signals);
   RecordLoop(RecordLoop&&) noexcept;
   RecordLoop& operator=(RecordLoop&&) = delete;
@@ -45,7 +45,7 @@ class RecordLoop {
   // Records until the workload or all recorded tasks have ended, or a signal, a control command or the
   // schedule (whose times start at this call) stops it. Then disables the events, drains the rings and waits
   // for the disk: at most 30 s, or until a second signal. Call it once.
-  LoopReport run();
+  LoopReport run_loop();
 
  private:
   class Loop;

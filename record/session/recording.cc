@@ -398,7 +398,7 @@ Result<RunResult> run_recording(OpenedRecording& recording, std::unique_ptr<Capt
   }
   if (auto done = (*running)->enable(); !done) return std::move(done.error());
   messages.bracketed(begin_line(options));
-  LoopReport report = loop->run();
+  LoopReport report = loop->run_loop();
   report.left_out = (*running)->channels().left_out();
   return RunResult{std::move(report), std::move(*running)};
 }

@@ -43,7 +43,7 @@ Round::Taken Round::take_ring(PerfRing& ring, RecordCounts& counts, Content cont
   if (buffer_.size() == begin) return Taken::Nothing;
   open_round();
   const std::uint64_t sideband = counts.sideband;
-  if (count(begin, first_packed, counts)) {
+  if (count_new_records(begin, first_packed, counts)) {
     // Sideband records are not compressed in the ring.
     if (pinner_ != nullptr && counts.sideband != sideband)
       pinner_->pin_mapped(format::Bytes(buffer_).subspan(begin));
@@ -76,13 +76,13 @@ void Round::note_gap(std::uint64_t begin, RecordCounts& counts) {
 }
 
 // Counts the records between compressed runs, which are counted already.
-bool Round::count(std::size_t begin, std::size_t first_packed, RecordCounts& counts) {
+bool Round::count_new_records(std::size_t begin, std::size_t first_packed, RecordCounts& counts) {
   const format::Bytes all(buffer_);
   RecordCounts sum = counts;
   std::size_t at = begin;
   for (const CompressedRun& packed : std::span(packed_).subspan(first_packed)) {
     if (!count_records(all.subspan(at, packed.begin - at), sum)) return false;
-    sum.add(packed.counts);
+    sum.add_counts(packed.counts);
     inflated_ += packed.inflated;
     at = packed.end;
   }

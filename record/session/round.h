@@ -65,7 +65,7 @@ class Round {
   using Clock = std::chrono::steady_clock;
   void open_round();
   void drain(PerfRing& ring, Content content);
-  bool count(std::size_t begin, std::size_t first_packed, RecordCounts& counts);
+  bool count_new_records(std::size_t begin, std::size_t first_packed, RecordCounts& counts);
   Taken count_from(std::size_t begin, RecordCounts& counts);
   void note_gap(std::uint64_t begin, RecordCounts& counts);
 

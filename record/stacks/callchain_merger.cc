@@ -51,7 +51,7 @@ void CallchainMerger::add_walks(std::uint64_t id, const format::EventAttr& attr,
   events_[id] = {attr, true, sample_id};
 }
 
-void CallchainMerger::put_word(std::uint64_t word) { put(std::as_bytes(std::span(&word, 1))); }
+void CallchainMerger::put_word(std::uint64_t word) { put_bytes(std::as_bytes(std::span(&word, 1))); }
 
 bool CallchainMerger::merge(std::vector<std::byte>& records, std::size_t begin, Waiting& waiting,
                             const std::function<std::uint64_t(std::uint64_t)>& lost_walks,
@@ -75,7 +75,7 @@ bool CallchainMerger::merge(std::vector<std::byte>& records, std::size_t begin, 
     }
     const auto event = type == abi::kRecordSample ? events_.find(format::Cursor(body).u64()) : events_.end();
     if (event == events_.end()) {
-      put(record);
+      put_bytes(record);
     } else if (event->second.is_walk) {
       take_walk(body, event->second, waiting);
     } else {
@@ -131,7 +131,7 @@ void CallchainMerger::take_walk(format::Bytes body, const Event& event, Waiting&
 void CallchainMerger::put_sample(format::Bytes record, const Event& event, Waiting& waiting) {
   const format::Bytes body = record.subspan(format::kRecordHeaderSize);
   const auto offset = callchain_offset(body, event.attr);
-  if (!offset) return put(record);
+  if (!offset) return put_bytes(record);
   format::Cursor fields(body);
   fields.u64();
   const std::uint64_t ip = fields.u64();
@@ -172,7 +172,7 @@ void CallchainMerger::write_finished(const Deferred& sample, std::vector<std::by
   if (offset)
     put_with_stack(record, *offset, walk);
   else
-    put(record);
+    put_bytes(record);
   records.insert(records.end(), out_.begin(), out_.end());
 }
 
@@ -180,23 +180,23 @@ void CallchainMerger::write_finished(const Deferred& sample, std::vector<std::by
 void CallchainMerger::put_with_stack(format::Bytes record, std::size_t chain_offset, Walk& walk) {
   const format::Bytes body = record.subspan(format::kRecordHeaderSize);
   const std::size_t room = (kLargestRecord - std::min(kLargestRecord, record.size())) / kWord;
-  if (walk.frames.empty() || room < 2) return put(record);
+  if (walk.frames.empty() || room < 2) return put_bytes(record);
   if (walk.frames.size() > room - 1) walk.frames.resize(room - 1);
   counts_.frames += walk.frames.size();
 
   std::uint64_t known = 0;
   std::memcpy(&known, body.data() + chain_offset, sizeof known);
   const std::size_t addresses_offset = chain_offset + kWord;
-  if (known > (body.size() - addresses_offset) / kWord) return put(record);
+  if (known > (body.size() - addresses_offset) / kWord) return put_bytes(record);
   const std::size_t more = 1 + walk.frames.size();
   const std::size_t start = out_.size();
   const std::size_t end_of_chain = addresses_offset + static_cast<std::size_t>(known) * kWord;
-  put(record.first(format::kRecordHeaderSize + chain_offset));
+  put_bytes(record.first(format::kRecordHeaderSize + chain_offset));
   put_word(known + more);
-  put(body.subspan(addresses_offset, end_of_chain - addresses_offset));
+  put_bytes(body.subspan(addresses_offset, end_of_chain - addresses_offset));
   put_word(abi::kContextUser);
-  put(std::as_bytes(std::span(walk.frames)));
-  put(body.subspan(end_of_chain));
+  put_bytes(std::as_bytes(std::span(walk.frames)));
+  put_bytes(body.subspan(end_of_chain));
   const auto size = static_cast<std::uint16_t>(record.size() + more * kWord);
   std::memcpy(out_.data() + start + kSizeOffset, &size, sizeof size);
 }
@@ -205,7 +205,7 @@ void CallchainMerger::put_with_stack(format::Bytes record, std::size_t chain_off
 void CallchainMerger::put_lost(format::Bytes record,
                                const std::function<std::uint64_t(std::uint64_t)>& lost_walks) {
   constexpr std::size_t kCount = format::kRecordHeaderSize + kWord;
-  if (record.size() < kCount + kWord) return put(record);
+  if (record.size() < kCount + kWord) return put_bytes(record);
   std::uint64_t lost = 0;
   std::memcpy(&lost, record.data() + kCount, sizeof lost);
   const std::uint64_t walks = std::min(lost, lost_walks(lost));
@@ -215,12 +215,12 @@ void CallchainMerger::put_lost(format::Bytes record,
   std::memcpy(&id, record.data() + format::kRecordHeaderSize, sizeof id);
   const auto event = events_.find(id);
   const bool is_walks = event != events_.end() && event->second.is_walk;
-  put(record.first(format::kRecordHeaderSize));
+  put_bytes(record.first(format::kRecordHeaderSize));
   put_word(is_walks ? event->second.sample_id : id);
   put_word(lost);
   const format::Bytes trailer = record.subspan(kCount + kWord);
-  if (!is_walks || trailer.size() < kWord) return put(trailer);
-  put(trailer.first(trailer.size() - kWord));  // the id is last
+  if (!is_walks || trailer.size() < kWord) return put_bytes(trailer);
+  put_bytes(trailer.first(trailer.size() - kWord));  // the id is last
   put_word(event->second.sample_id);
 }
 

@@ -76,7 +76,7 @@ class CallchainMerger {
   void put_sample(format::Bytes record, const Event& event, Waiting& waiting);
   void put_with_stack(format::Bytes record, std::size_t chain_offset, Walk& walk);
   void put_lost(format::Bytes record, const std::function<std::uint64_t(std::uint64_t)>& lost_walks);
-  void put(format::Bytes bytes) { out_.insert(out_.end(), bytes.begin(), bytes.end()); }
+  void put_bytes(format::Bytes bytes) { out_.insert(out_.end(), bytes.begin(), bytes.end()); }
   void put_word(std::uint64_t word);
 
   std::unordered_map<std::uint64_t, Event> events_;

@@ -55,7 +55,7 @@ DeferredUnwinder::DeferredUnwinder(std::size_t most_frames, std::shared_ptr<Fore
 
 Result<> DeferredUnwinder::start() {
   try {
-    thread_ = std::thread([self = shared_from_this()] { self->run(); });
+    thread_ = std::thread([self = shared_from_this()] { self->unwind_stacks(); });
   } catch (const std::system_error& refused) {
     return system_error("a thread that finishes stacks", refused.code().value());
   }
@@ -123,7 +123,7 @@ DeferredUnwinder::Stacks DeferredUnwinder::take_finished() {
   return std::exchange(done_, {});
 }
 
-void DeferredUnwinder::run() {
+void DeferredUnwinder::unwind_stacks() {
   // This thread opens files that any user may have made.
   (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kDeferredNice);
   (void)drop_rights({.reads_binaries = true}, "");

@@ -91,7 +91,7 @@ class DeferredUnwinder : public std::enable_shared_from_this<DeferredUnwinder> {
     std::chrono::nanoseconds begin{};  // CPU time of the thread
   };
 
-  void run();
+  void unwind_stacks();
   Work begin_next();
   bool shall_stop(const Work& work) const;
   const tacho_code_range* mapped_at(const Work& work, std::uint64_t address);

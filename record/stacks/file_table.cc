@@ -19,7 +19,7 @@
 
 namespace tacho::record {
 
-std::optional<std::uint32_t> IdRangeAllocator::take(std::uint32_t count, Clock::time_point now) {
+std::optional<std::uint32_t> IdRangeAllocator::take_range(std::uint32_t count, Clock::time_point now) {
   release_quarantined(now);
   for (auto run = free_.begin(); run != free_.end(); ++run) {
     const auto [first, room] = *run;
@@ -171,7 +171,7 @@ bool is_code_of_no_file(const std::string& name) {
 }
 
 format::BuildId build_id_of(ForeignFile& file) {
-  const auto head = file.read(0, kHeadOfBinary);
+  const auto head = file.read_bytes(0, kHeadOfBinary);
   const auto id = head ? format::build_id_in_elf(*head) : std::nullopt;
   return id.value_or(format::BuildId{});
 }
@@ -180,7 +180,7 @@ Result<unwind::ElfImage> image_of_file(ForeignFile file) {
   const auto size = static_cast<std::uint64_t>(file.status().st_size);
   const auto read = [shared = std::make_shared<ForeignFile>(std::move(file))](std::uint64_t offset,
                                                                               std::size_t bytes) {
-    auto found = shared->read(offset, bytes);
+    auto found = shared->read_bytes(offset, bytes);
     return found ? std::optional(std::move(*found)) : std::nullopt;
   };
   return unwind::ElfImage::open(read, size);
@@ -215,7 +215,7 @@ std::string scope_of(const MappedFile& file, const std::string& proc) {
 Result<ForeignFile> open_binary(const MappedFile& file, ForeignReader& reader, const std::string& proc) {
   const std::string scope = scope_of(file, proc);
   for (const ForeignPath& path : paths_of(file, proc)) {
-    auto opened = reader.open(path, scope, file.name);
+    auto opened = reader.open_file(path, scope, file.name);
     if (!opened && opened.error().code == ETIMEDOUT) return Error{opened.error().what, kNotOpened};
     if (opened && is_the_same(*opened, file)) return opened;
   }
@@ -237,7 +237,7 @@ Result<MappedFile> requested_file(const tacho_file_request& request, ForeignRead
   MappedFile file = file_of(request);
   const ForeignPath mapped = paths_of(file).front();
   const std::string& path = mapped.path;
-  auto opened = reader.open(mapped, scope_of(file));
+  auto opened = reader.open_file(mapped, scope_of(file));
   if (!opened) return std::move(opened.error());
   const struct stat& info = opened->status();
   // The process may have mapped something else meanwhile.
@@ -266,7 +266,7 @@ std::optional<unwind::ElfImage> debug_image_of(const MappedFile& file, const unw
   const auto find = [&](const std::vector<ForeignPath>& paths,
                         const std::string& scope) -> std::optional<unwind::ElfImage> {
     for (const ForeignPath& path : paths) {
-      auto opened = reader.open(path, scope);
+      auto opened = reader.open_file(path, scope);
       auto debug = opened ? image_of_file(std::move(*opened)) : Error{"cannot be opened"};
       if (debug && debug->build_id() == id) return std::move(*debug);
     }

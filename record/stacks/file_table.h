@@ -30,7 +30,7 @@ class IdRangeAllocator {
   explicit IdRangeAllocator(std::uint32_t count) { grow(count); }
 
   // The first of `count` consecutive ids; nullopt: there is no such range.
-  std::optional<std::uint32_t> take(std::uint32_t count, Clock::time_point now);
+  std::optional<std::uint32_t> take_range(std::uint32_t count, Clock::time_point now);
   void give_back(std::uint32_t first, std::uint32_t count, Clock::time_point now);
   // Whether there will be such a range, and `anywhere` free ids in all, when the quarantine ends.
   bool will_have(std::uint32_t count, std::uint32_t anywhere = 0) const;

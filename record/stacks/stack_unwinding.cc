@@ -389,7 +389,7 @@ bool StackUnwinding::State::publish(std::uint32_t process) {
     const auto size = static_cast<std::uint32_t>(ranges->size());
     Copy& copy = copies[ranges.get()];
     if (copy.users == 0 && size != 0) {
-      const auto first = id_ranges.take(size, Clock::now());
+      const auto first = id_ranges.take_range(size, Clock::now());
       if (!first) {
         copies.erase(ranges.get());
         return false;
@@ -466,7 +466,8 @@ Result<> StackUnwinding::State::join(const OpenEvent& open, const Plan& plan, Pe
 
 StackUnwinding::StackUnwinding(std::unique_ptr<State> state) : state_(std::move(state)) {}
 StackUnwinding::~StackUnwinding() {
-  if (state_ && !state_->tables.end()) (void)state_.release();  // leaked: the thread hangs, and uses it
+  if (state_ && !state_->tables.end_thread())
+    (void)state_.release();  // leaked: the thread hangs, and uses it
 }
 
 Result<StackUnwinding::Loaded> StackUnwinding::load(const Plan& plan, const Host& host, const Log& log) {
@@ -581,7 +582,7 @@ void StackUnwinding::read_running(std::span<const int> processes) {
                            {.build_ids = state_->sideband.has(abi::kBuildId)});
   const int own = getpid();
   for (const int process : or_own(processes, own)) {
-    running.describe(process, out);
+    running.describe_process(process, out);
     parse_mmap_events(out.view(), state_->sideband, state_->mmap_events);
     // Threads appear there as forks from a parent that has other mappings.
     std::erase_if(state_->mmap_events,
@@ -599,7 +600,7 @@ void StackUnwinding::look_at(std::span<const int> processes) {
 }
 
 std::uint32_t StackUnwinding::State::expect(const std::string& path) {
-  auto file = reader->open({"/", path}, scope_of_file(0, 0, path, "/proc/self"));
+  auto file = reader->open_file({"/", path}, scope_of_file(0, 0, path, "/proc/self"));
   if (!file) return UnwindTables::kBare;
   const struct stat& info = file->status();
   MappedFile binary;
@@ -640,7 +641,7 @@ void StackUnwinding::expect(const std::string& program, const std::function<bool
   std::error_code failed;
   const std::string path = std::filesystem::absolute(program, failed);
   if (failed) return;
-  const auto files = state_->reader->run(files_of_program, std::as_bytes(std::span(path)), path, path);
+  const auto files = state_->reader->run_work(files_of_program, std::as_bytes(std::span(path)), path, path);
   std::string_view rest = files ? format::as_text(*files) : std::string_view();
   const std::string_view first = take_until(rest, '\0');
   if (first.empty()) return;

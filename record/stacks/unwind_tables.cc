@@ -163,11 +163,11 @@ UnwindTables::UnwindTables(bpf::StackWalker& walker, std::uint64_t budget,
 }
 
 UnwindTables::~UnwindTables() {
-  (void)end();
+  (void)end_thread();
   if (thread_.joinable()) thread_.join();
 }
 
-bool UnwindTables::end() {
+bool UnwindTables::end_thread() {
   if (!thread_.joinable()) return true;
   std::unique_lock lock(mutex_);
   is_over_ = true;
@@ -184,7 +184,7 @@ Result<> UnwindTables::start() {
   vdso.name = "[vdso]";
   if (module_of(vdso) != TACHO_MODULE_OF_VDSO) return Error{"the vdso is not the first module"};
   try {
-    thread_ = std::thread([this] { run(); });
+    thread_ = std::thread([this] { build_tables(); });
   } catch (const std::system_error& refused) {
     return system_error("a thread that builds unwind tables", refused.code().value());
   }
@@ -329,7 +329,7 @@ TableFacts UnwindTables::facts() {
   return facts_;
 }
 
-void UnwindTables::run() {
+void UnwindTables::build_tables() {
   (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);
   // This thread opens files that any user may have made.
   (void)drop_rights({.reads_binaries = true}, "");
@@ -509,7 +509,7 @@ std::optional<std::uint32_t> UnwindTables::room_for(std::uint32_t blocks) {
     given_up_.clear();
   }
   for (;;) {
-    const auto found = blocks_.take(blocks, IdRangeAllocator::Clock::now());
+    const auto found = blocks_.take_range(blocks, IdRangeAllocator::Clock::now());
     if (found || is_over_) return found;
     if (grow()) continue;
     // Evicts all at once, and some more for the next tables, because other tables wait each time. Freed

@@ -70,7 +70,7 @@ class UnwindTables {
   Result<> start();
   // Builds nothing more. False: the thread does not end in time; it uses this object and the walker, which
   // must stay.
-  bool end();
+  bool end_thread();
   // The number of a file's module, whose table will be built.
   std::uint32_t module_of(const MappedFile& file);
   // The process runs another program: its mappings are gone.
@@ -99,7 +99,7 @@ class UnwindTables {
     std::chrono::steady_clock::time_point since;
   };
 
-  void run();
+  void build_tables();
   std::uint32_t take_wanted();
   void wait_for_work(std::unique_lock<std::mutex>& lock);
   void wake() const;

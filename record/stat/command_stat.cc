@@ -111,9 +111,9 @@ std::vector<StatRow> rows_of(const std::vector<Counters::Reading>& readings,
     StatRow row{.event = std::get<0>(key), .cpu = std::get<1>(key), .thread = std::get<2>(key)};
     if (row.thread > 0)
       row.thread_name = trimmed(text_of_file("/proc/" + std::to_string(row.thread) + "/comm"));
-    row.count.add(static_cast<double>(count.value));
-    row.enabled_ns.add(static_cast<double>(count.enabled_ns));
-    row.running_ns.add(static_cast<double>(count.running_ns));
+    row.count.add_value(static_cast<double>(count.value));
+    row.enabled_ns.add_value(static_cast<double>(count.enabled_ns));
+    row.running_ns.add_value(static_cast<double>(count.running_ns));
     row.is_counted = count.running_ns != 0;
     rows.push_back(std::move(row));
   }
@@ -180,12 +180,12 @@ class Run {
     times_.user_s = after.first - children.first;
     times_.system_s = after.second - children.second;
     ++runs_;
-    auto readings = counters->read();
+    auto readings = counters->read_counters();
     if (options_.interval) {
       if (options_.most_intervals != 0 && intervals_ >= options_.most_intervals) return Done{};
       return print_interval(*counters, std::move(readings));
     }
-    times_.elapsed_s.add(elapsed);
+    times_.elapsed_s.add_value(elapsed);
     add(rows_of(readings, counters->events(), options_));
     events_ = counters->events();
     return Done{};
@@ -210,9 +210,9 @@ class Run {
         rows_.insert(known, std::move(row));
         continue;
       }
-      known->count.add(row.count.value());
-      known->enabled_ns.add(row.enabled_ns.value());
-      known->running_ns.add(row.running_ns.value());
+      known->count.add_value(row.count.value());
+      known->enabled_ns.add_value(row.enabled_ns.value());
+      known->running_ns.add_value(row.running_ns.value());
       known->is_counted |= row.is_counted;
     }
   }
@@ -220,7 +220,7 @@ class Run {
   Result<> print_interval(const Counters& counters, std::vector<Counters::Reading> readings) {
     const auto now = Clock::now();
     StatTimes times;
-    times.elapsed_s.add(seconds(now - std::exchange(interval_began_, now)));
+    times.elapsed_s.add_value(seconds(now - std::exchange(interval_began_, now)));
     times.at_s = seconds(now - began_);
     const auto rows = rows_of(difference(readings, before_), counters.events(), options_);
     before_ = std::move(readings);
@@ -277,7 +277,7 @@ class Run {
       if (options_.interval && then >= next) {
         next += *options_.interval;
         if (next <= then) next = then + *options_.interval;  // this process was late
-        if (auto done = print_interval(counters, counters.read()); !done) return done;
+        if (auto done = print_interval(counters, counters.read_counters()); !done) return done;
         if (options_.most_intervals != 0 && intervals_ >= options_.most_intervals) return Done{};
       }
     }

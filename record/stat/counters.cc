@@ -203,7 +203,7 @@ void Counters::stop() const {
   for (const Counter& counter : counters_) (void)disable_event(counter.fd);
 }
 
-std::vector<Counters::Reading> Counters::read() const {
+std::vector<Counters::Reading> Counters::read_counters() const {
   std::vector<Reading> readings;
   for (const Counter& counter : counters_) {
     std::array<std::uint64_t, 3> words{};

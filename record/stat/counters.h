@@ -54,7 +54,7 @@ class Counters {
     int cpu = -1, thread = -1;
     Count count;
   };
-  std::vector<Reading> read() const;
+  std::vector<Reading> read_counters() const;
 
  private:
   struct Counter {

@@ -348,7 +348,7 @@ std::string as_document(const StatReport& report, const StatOptions& options) {
 
 }  // namespace
 
-void Mean::add(double value) {
+void Mean::add_value(double value) {
   ++count_;
   const double delta = value - mean_;
   mean_ += delta / static_cast<double>(count_);

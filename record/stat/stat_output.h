@@ -16,7 +16,7 @@ namespace tacho::record {
 // The mean of several runs, and its standard error.
 class Mean {
  public:
-  void add(double value);
+  void add_value(double value);
   double value() const { return mean_; }
   double error() const;
   // In percent of the mean; 0 for one run.

@@ -55,7 +55,7 @@ TEST_F(UnwindTablesLive, AFileHasOneNumberAndItsTableComes) {
   MappedFile own;
   own.name = std::filesystem::read_symlink("/proc/self/exe")
                  .string();  // a link names no mapping, and is not followed
-  auto exe = reader_->open({"", "/proc/self/exe"}, "exe");
+  auto exe = reader_->open_file({"", "/proc/self/exe"}, "exe");
   ASSERT_TRUE(exe);
   own.build_id = build_id_of(*exe);
   own.process = static_cast<std::uint32_t>(getpid());
@@ -110,7 +110,7 @@ TEST_F(UnwindTablesLive, AllThatMakesRoomForALargeTableGoesAtOnce) {
   const auto built = [&](const std::filesystem::path& path) {
     MappedFile copy;
     copy.name = path;
-    auto opened = reader_->open({"/", path}, path);
+    auto opened = reader_->open_file({"/", path}, path);
     EXPECT_TRUE(opened);
     if (opened) copy.build_id = build_id_of(*opened);
     copy.process = static_cast<std::uint32_t>(getpid());
@@ -199,10 +199,10 @@ TEST_F(UnwindTablesLive, AThreadThatHangsInAFileIsLeftBehind) {
   EXPECT_NE(tables_->module_of(file(2)), number) << "others may ask meanwhile";
   EXPECT_FALSE(tables_->wait_for(number, std::chrono::milliseconds(10)));
   const auto begin = std::chrono::steady_clock::now();
-  EXPECT_FALSE(tables_->end());
+  EXPECT_FALSE(tables_->end_thread());
   EXPECT_LT(std::chrono::steady_clock::now() - begin, kPatience);
   answer.set_value();
-  EXPECT_TRUE(tables_->end()) << "it ends when it can";
+  EXPECT_TRUE(tables_->end_thread()) << "it ends when it can";
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ TEST_F(FakeTracefs, UnknownNamesComeWithTheNearest) {
 TEST_F(FakeTracefs, FormatsTravelBySystem) {
   const Tracefs tracefs(root.string());
   const std::vector<Tracepoint> wanted{{"sched", "sched_waking", 12}, {"irq", "irq_entry", 3}};
-  const auto data = tracefs.describe(wanted);
+  const auto data = tracefs.formats_of(wanted);
   ASSERT_TRUE(data);
   ASSERT_EQ(data->formats.size(), 2u);
   EXPECT_EQ(data->formats[0].system, "irq");

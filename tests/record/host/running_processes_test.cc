@@ -131,7 +131,7 @@ TEST_F(FakeProc, BecomesForkCommAndMapRecords) {
   RunningProcesses running(root.string(), 0, ForeignReader::start());
   EXPECT_EQ(running.all(), std::vector<int>{42});
   format::ByteWriter out;
-  running.describe(42, out);
+  running.describe_process(42, out);
   const auto records = records_in(out.view());
   ASSERT_EQ(records.size(), 5u) << "fork and name of two threads, one executable mapping";
   const auto* fork = std::get_if<format::TaskRecord>(&records[0]);
@@ -157,7 +157,7 @@ TEST_F(FakeProc, WhenTheFirstThreadHasEndedAnotherOneHasTheMappings) {
   EXPECT_EQ(folder_of_process(42, root.string()), root.string() + "/43");
   RunningProcesses running(root.string(), 0, ForeignReader::start());
   format::ByteWriter out;
-  running.describe(42, out);
+  running.describe_process(42, out);
   const auto records = records_in(out.view());
   const auto* mapping = std::get_if<format::MmapRecord>(&records.back());
   ASSERT_NE(mapping, nullptr);
@@ -181,7 +181,7 @@ TEST_F(FakeProc, TheBusiestProcessesComeFirst) {
 TEST_F(FakeProc, MappingsCanBeLeftOut) {
   RunningProcesses running(root.string(), 0);
   format::ByteWriter out;
-  running.describe(42, out, RunningProcesses::Describe::AllButMappings);
+  running.describe_process(42, out, RunningProcesses::Describe::AllButMappings);
   const auto records = records_in(out.view());
   ASSERT_EQ(records.size(), 4u) << "fork and name of two threads";
   EXPECT_EQ(std::get_if<format::MmapRecord>(&records.back()), nullptr);
@@ -190,7 +190,7 @@ TEST_F(FakeProc, MappingsCanBeLeftOut) {
 TEST_F(FakeProc, AProcessThatEndedLeavesNothing) {
   RunningProcesses running(root.string(), 0);
   format::ByteWriter out;
-  running.describe(99, out);
+  running.describe_process(99, out);
   EXPECT_TRUE(out.empty());
 }
 

@@ -33,7 +33,7 @@ std::vector<std::byte> records(std::uint64_t id) {
 
 TEST(RenamedIds, EveryPlaceOfARecordThatSaysWhoseItIs) {
   RenamedIds ids;
-  ids.add(7, 1);
+  ids.add_rule(7, 1);
   auto all = records(7);
   ids.apply(all, 0);
   EXPECT_EQ(all, records(1)) << "and nothing else";
@@ -41,7 +41,7 @@ TEST(RenamedIds, EveryPlaceOfARecordThatSaysWhoseItIs) {
 
 TEST(RenamedIds, WhatStandsBeforeIsLeftAlone) {
   RenamedIds ids;
-  ids.add(7, 1);
+  ids.add_rule(7, 1);
   auto all = records(7);
   const auto added = records(7);
   const std::size_t begin = all.size();
@@ -55,7 +55,7 @@ TEST(RenamedIds, WhatStandsBeforeIsLeftAlone) {
 
 TEST(RenamedIds, WhatIsNoRecordEndsIt) {
   RenamedIds ids;
-  ids.add(7, 1);
+  ids.add_rule(7, 1);
   for (const unsigned size : {0U, 8U, 4000U}) {
     format::ByteWriter out;
     out.u32(PERF_RECORD_SAMPLE).u16(0).u16(static_cast<std::uint16_t>(size)).u64(7).u64(7);

@@ -45,14 +45,14 @@ TEST(Schedule, TimesHaveUnits) {
 TEST(Schedule, WithoutOptionsNothingIsDue) {
   Schedule schedule({}, {}, false);
   EXPECT_TRUE(schedule.starts_enabled());
-  EXPECT_FALSE(schedule.next());
+  EXPECT_FALSE(schedule.next_step());
   EXPECT_FALSE(schedule.take_due(milliseconds(1 << 30)));
 }
 
 TEST(Schedule, IntervalsSwitchOnAndOffAndThenItIsOver) {
   Schedule schedule(delay_of("10-20,30-40"), {}, false);
   EXPECT_FALSE(schedule.starts_enabled());
-  EXPECT_EQ(schedule.next(), milliseconds(10));
+  EXPECT_EQ(schedule.next_step(), milliseconds(10));
   EXPECT_FALSE(schedule.take_due(milliseconds(9)));
   EXPECT_EQ(schedule.take_due(milliseconds(10)), Due::Enable);
   EXPECT_FALSE(schedule.take_due(milliseconds(10)));
@@ -60,14 +60,14 @@ TEST(Schedule, IntervalsSwitchOnAndOffAndThenItIsOver) {
   EXPECT_EQ(schedule.take_due(milliseconds(500)), Due::Enable);
   EXPECT_EQ(schedule.take_due(milliseconds(500)), Due::Disable);
   EXPECT_EQ(schedule.take_due(milliseconds(500)), Due::Stop);
-  EXPECT_FALSE(schedule.next());
+  EXPECT_FALSE(schedule.next_step());
 }
 
 TEST(Schedule, ACommandMayEndIt) {
   Schedule schedule(delay_of("0-20"), {}, true);
   EXPECT_TRUE(schedule.starts_enabled());
   EXPECT_EQ(schedule.take_due(milliseconds(20)), Due::Disable);
-  EXPECT_FALSE(schedule.next());
+  EXPECT_FALSE(schedule.next_step());
 }
 
 TEST(Schedule, ADurationEndsIt) {

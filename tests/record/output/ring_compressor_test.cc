@@ -91,7 +91,7 @@ void look(RingCompressor& compressor, const RecordBytes& ring, std::size_t cut, 
     RecordCounts counted;
     EXPECT_TRUE(count_records(records, counted));
     EXPECT_EQ(counted, packed.counts);
-    to.counts.add(packed.counts);
+    to.counts.add_counts(packed.counts);
     at = packed.end;
   }
   EXPECT_TRUE(count_records(all.subspan(at), to.counts));

@@ -36,7 +36,7 @@ class Memory final : public CaptureOutput {
     ++rounds;
     return Done{};
   }
-  Result<> close(const format::Features&) override { return Done{}; }
+  Result<> close_capture(const format::Features&) override { return Done{}; }
   Result<> close_after_failure() override { return Done{}; }
   std::uint64_t bytes() const override { return size; }
 
@@ -79,10 +79,10 @@ void write(std::uint64_t most_bytes, std::size_t pieces, std::size_t samples_eac
     Batch batch{samples(samples_each, 1000 * i), i % 2 == 1, {}};
     count_records(batch.records, counts);
     batch.counts = counts;
-    while (!queue.push(batch, std::chrono::milliseconds(100))) {
+    while (!queue.push_batch(batch, std::chrono::milliseconds(100))) {
     }
   }
-  queue.close();
+  queue.close_queue();
   EXPECT_FALSE(thread.join());
   to.kept = thread.kept();
   to.limit = thread.limit();
@@ -97,9 +97,9 @@ TEST(WritingThread, CompressedRunsAreDistinguishedFromRecordsBetween) {
   const RecordCounts seven{.samples = 7}, eight{.samples = 8};
   batch.packed = {{kSampleBytes, 3 * kSampleBytes, 700, seven},
                   {3 * kSampleBytes, 6 * kSampleBytes, 800, eight}};
-  while (!queue.push(batch, std::chrono::milliseconds(100))) {
+  while (!queue.push_batch(batch, std::chrono::milliseconds(100))) {
   }
-  queue.close();
+  queue.close_queue();
   EXPECT_FALSE(thread.join());
   EXPECT_EQ(output.size, 5 * kSampleBytes);
   EXPECT_EQ(output.packed_bytes, 5 * kSampleBytes);
@@ -113,7 +113,7 @@ TEST(WritingThread, AnExceptionIsAFailure) {
   WritingThread thread(output, queue, {},
                        [](const RecordCounts&) -> Result<> { throw std::length_error("a bug"); });
   ASSERT_TRUE(thread.start());
-  queue.close();
+  queue.close_queue();
   const auto failure = thread.join();
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->what, "a bug");

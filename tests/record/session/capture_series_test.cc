@@ -48,7 +48,7 @@ class FakeOutput final : public CaptureOutput {
     return Done{};
   }
   Result<> finish_round() override { return Done{}; }
-  Result<> close(const format::Features&) override {
+  Result<> close_capture(const format::Features&) override {
     to_.is_closed = true;
     return Done{};
   }
@@ -85,7 +85,7 @@ class Series : public testing::Test {
     };
     callbacks.end = [this](const RecordCounts& counts, CaptureOutput& output) {
       samples.push_back(counts.samples);
-      return output.close({});
+      return output.close_capture({});
     };
     return {path, most_files, open(), std::move(callbacks)};
   }

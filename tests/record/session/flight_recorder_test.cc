@@ -43,7 +43,7 @@ class MemoryOutput final : public CaptureOutput {
     return Done{};
   }
   Result<> finish_round() override { return Done{}; }
-  Result<> close(const format::Features&) override { return Done{}; }
+  Result<> close_capture(const format::Features&) override { return Done{}; }
   Result<> close_after_failure() override { return Done{}; }
   std::uint64_t bytes() const override { return to_.size() * 16; }
 
@@ -71,7 +71,7 @@ class Flight : public testing::Test {
     callbacks.open = [this](format::Features) -> Result<std::unique_ptr<CaptureOutput>> {
       return std::unique_ptr<CaptureOutput>(std::make_unique<MemoryOutput>(files.emplace_back(), path));
     };
-    callbacks.end = [](const RecordCounts&, CaptureOutput& output) { return output.close({}); };
+    callbacks.end = [](const RecordCounts&, CaptureOutput& output) { return output.close_capture({}); };
     return {path,    most_files, last, {{}, kept_record(abi::kRecordComm, 1000), {}}, std::move(callbacks),
             most_log};
   }

@@ -23,9 +23,9 @@ CountedEvent event(const std::string& name, std::uint32_t type, std::uint64_t co
 
 StatRow row(std::size_t event, double count, double enabled = 1e6, double running = 1e6) {
   StatRow made{.event = event};
-  made.count.add(count);
-  made.enabled_ns.add(enabled);
-  made.running_ns.add(running);
+  made.count.add_value(count);
+  made.enabled_ns.add_value(enabled);
+  made.running_ns.add_value(running);
   made.is_counted = running != 0;
   return made;
 }
@@ -39,7 +39,7 @@ class StatOutputTest : public testing::Test {
               event("cycles", abi::kHardware, 0), event("instructions", abi::kHardware, 1)};
     events[2].is_supported = false;
     rows = {row(0, 1'730'000), row(1, 103), row(2, 0), row(3, 0, 0, 0)};
-    times.elapsed_s.add(0.035419820);
+    times.elapsed_s.add_value(0.035419820);
     times.user_s = 0.002855;
   }
   std::string text() const { return stat_text({events, rows, times}, options); }
@@ -127,10 +127,10 @@ TEST_F(StatOutputTest, ANameOfAThreadDoesNothingToTheTerminal) {
 TEST_F(StatOutputTest, RunsHaveMeansAndErrors) {
   options.runs = 2;
   rows = {row(1, 100)};
-  rows[0].count.add(110);
+  rows[0].count.add_value(110);
   times.elapsed_s = {};
-  times.elapsed_s.add(0.010);
-  times.elapsed_s.add(0.014);
+  times.elapsed_s.add_value(0.010);
+  times.elapsed_s.add_value(0.014);
   const std::string said = text();
   EXPECT_NE(said.find("for 'ls /' (2 runs):"), std::string::npos) << said;
   EXPECT_NE(
