@@ -161,7 +161,7 @@ void find_calls(benchmark::State& state) {
   std::size_t found = 0;
   for (auto _ : state) {
     for (const std::uint64_t address : addresses) {
-      lines->find({address}, {}, UseSymbolName::Outermost, calls);
+      lines->find_calls({address}, {}, UseSymbolName::Outermost, calls);
       found += calls.size();
     }
   }
@@ -181,7 +181,7 @@ void open_and_find_first(benchmark::State& state) {
       state.SkipWithError("this program has no DWARF: compile it with -g");
       return;
     }
-    lines->find({addresses[addresses.size() / 2]}, {}, UseSymbolName::Outermost, calls);
+    lines->find_calls({addresses[addresses.size() / 2]}, {}, UseSymbolName::Outermost, calls);
   }
 }
 BENCHMARK(open_and_find_first)->Unit(benchmark::kMillisecond);

@@ -79,7 +79,7 @@ void evaluate_rules(benchmark::State& state) {
   constexpr std::uint64_t kFirst = unwind::test::kBase + 0x1000, kCount = 63 * kFunctionSize;
   for (auto _ : state) {
     auto table = symbolize::CfiTable::from_eh_frame(*image);
-    for (std::uint64_t i = 0; i < kCount; ++i) benchmark::DoNotOptimize(table->find(kFirst + i).row);
+    for (std::uint64_t i = 0; i < kCount; ++i) benchmark::DoNotOptimize(table->find_row(kFirst + i).row);
   }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kCount));
 }

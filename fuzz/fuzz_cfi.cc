@@ -42,8 +42,8 @@ void walk_file(tacho::format::Bytes bytes) {
   for (auto make : {CfiTable::from_eh_frame, CfiTable::from_debug_frame}) {
     auto table = make(*image);
     for (std::uint64_t offset = 0; table && offset < bytes.size(); offset += 16) {
-      if (const auto address = image->code_address(offset)) (void)table->find(*address);
-      (void)table->find(offset);
+      if (const auto address = image->code_address(offset)) (void)table->find_rules(*address);
+      (void)table->find_rules(offset);
       (void)image->word(offset);
     }
   }

@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<Call> calls;
   const LinkerSymbol symbol{"symbol", {0x280}};
   for (std::uint64_t address = 0x240; address < 0x340; address += 3) {
-    lines->find({address}, symbol, UseSymbolName::Innermost, calls);
+    lines->find_calls({address}, symbol, UseSymbolName::Innermost, calls);
     if (calls.size() > 1025) std::abort();
     for (const Call& call : calls) {
       if (call.function.size() + call.file.size() > (std::size_t{1} << 30)) std::abort();

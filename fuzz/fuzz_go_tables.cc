@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (function->end <= function->start) std::abort();
     const std::uint64_t step = (function->end - function->start) / 8 + 1;
     for (std::uint64_t address = function->start; address < function->end; address += step) {
-      tables->find({address}, {}, UseSymbolName::Outermost, calls);
+      tables->find_calls({address}, {}, UseSymbolName::Outermost, calls);
       if (calls.size() > kDeepestInline + 1) std::abort();
       if (function->end - address <= step) break;
     }

@@ -15,6 +15,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   constexpr std::size_t kPiece = 64;
   const std::uint64_t start = core->start_of_text().value_or(0xffffffff81000000);
   for (const std::uint64_t address : {std::uint64_t{0}, start, start + kPiece, ~std::uint64_t{0}})
-    if (core->read(address, kPiece).size() > kPiece) std::abort();
+    if (core->read_memory(address, kPiece).size() > kPiece) std::abort();
   return 0;
 }

@@ -16,7 +16,7 @@ void check(const tacho::Result<RowTable>& table, std::size_t most_rows) {
     const Row& row = table->rows[i];
     if (row.kind > TACHO_UNWIND_LAST_APART) std::abort();
     if (i > 0 && table->rows[i - 1].pc >= row.pc) std::abort();
-    if (table->find(table->base + row.pc) != &row) std::abort();
+    if (table->find_row(table->base + row.pc) != &row) std::abort();
   }
   if (!table->rows.empty() && table->rows.back().kind != TACHO_UNWIND_NOTHING) std::abort();
 }

@@ -9,7 +9,7 @@ using namespace tacho::symbolize;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   SimpleperfSymbols carried(std::as_bytes(std::span(data, size)));
   for (const char* const path : {"/a", "/lib/b.so", "[kernel.kallsyms]"}) {
-    SymbolTable* const table = carried.of(path);
+    SymbolTable* const table = carried.table_of(path);
     if (table == nullptr) continue;
     for (std::uint64_t address = 0; address < 0x200; ++address) {
       const Symbol* const found = table->find_symbol(address);

@@ -28,52 +28,52 @@ Result<Kallsyms> named(Result<Kallsyms> parsed, std::string_view name) {
 BackgroundReader::BackgroundReader(std::string path, std::uint64_t limit)
     : path_(std::move(path)), limit_(limit) {
   try {
-    thread_ = std::jthread([this](const std::stop_token& stop) { read(stop); });
+    thread_ = std::jthread([this](const std::stop_token& stop) { read_pieces(stop); });
   } catch (const std::system_error&) {
     thread_ = {};
   }
 }
 
 // Ends early when it is stopped, since no caller waits for the rest.
-void BackgroundReader::read(const std::stop_token& stop) {
+void BackgroundReader::read_pieces(const std::stop_token& stop) {
   constexpr std::size_t kPiece = std::size_t{256} << 10;  // bytes
   auto file = format::open_input(path_);
-  if (!file) return end(std::move(file.error()));
+  if (!file) return end_pieces(std::move(file.error()));
   std::vector<std::byte> buffer(kPiece);
   std::uint64_t all = 0;
   for (std::size_t filled = 0; !stop.stop_requested();) {
     const ssize_t count = ::read(file->get(), buffer.data() + filled, buffer.size() - filled);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return end(system_error(path_, errno));
+    if (count < 0) return end_pieces(system_error(path_, errno));
     filled += static_cast<std::size_t>(count);
     all += static_cast<std::uint64_t>(count);
     if (all > limit_) {
-      return end(Error{path_ + ": larger than the " + std::to_string(limit_) +
-                       " bytes that are read of such a file"});
+      return end_pieces(Error{path_ + ": larger than the " + std::to_string(limit_) +
+                              " bytes that are read of such a file"});
     }
     const bool is_end = count == 0;
     if (filled == buffer.size() || (is_end && filled > 0)) {
-      put(Content(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(filled)));
+      put_piece(Content(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(filled)));
       filled = 0;
     }
-    if (is_end) return end(Done{});
+    if (is_end) return end_pieces(Done{});
   }
 }
 
-void BackgroundReader::put(Content piece) {
+void BackgroundReader::put_piece(Content piece) {
   const std::lock_guard lock(mutex_);
   pieces_.push_back(std::move(piece));
   changed_.notify_one();
 }
 
-void BackgroundReader::end(Result<> outcome) {
+void BackgroundReader::end_pieces(Result<> outcome) {
   const std::lock_guard lock(mutex_);
   outcome_ = std::move(outcome);
   has_ended_ = true;
   changed_.notify_one();
 }
 
-Result<BackgroundReader::Content> BackgroundReader::next() {
+Result<BackgroundReader::Content> BackgroundReader::next_piece() {
   std::unique_lock lock(mutex_);
   if (!thread_.joinable()) {
     if (std::exchange(has_ended_, true)) return Content();
@@ -108,7 +108,7 @@ void KernelNames::start_reading() {
 }
 
 Result<Kallsyms>& KernelNames::kallsyms() {
-  if (!kallsyms_) kallsyms_ = read();
+  if (!kallsyms_) kallsyms_ = read_kallsyms();
   return *kallsyms_;
 }
 
@@ -128,7 +128,7 @@ Result<SymbolTable*> KernelNames::table_of(const Module& module) {
   return Error{"kallsyms has it at other addresses (of another boot)"};
 }
 
-Result<Kallsyms> KernelNames::read() {
+Result<Kallsyms> KernelNames::read_kallsyms() {
   std::optional<ReferenceSymbol> reference;
   const auto& text = kernel_->text();
   if (text && !text->reference_symbol.empty())
@@ -148,7 +148,7 @@ Result<Kallsyms> KernelNames::read() {
     std::optional<Error> unread;
     auto parsed = Kallsyms::parse(
         [&]() -> Result<std::vector<std::byte>> {
-          auto piece = running_->next();
+          auto piece = running_->next_piece();
           if (!piece) unread = piece.error();
           return piece;
         },

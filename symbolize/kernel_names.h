@@ -24,18 +24,18 @@ class BackgroundReader {
  public:
   using Content = std::vector<std::byte>;
 
-  // Starts to read at most `limit` bytes. If no thread can be created, next() reads.
+  // Starts to read at most `limit` bytes. If no thread can be created, next_piece() reads.
   BackgroundReader(std::string path, std::uint64_t limit);
   BackgroundReader(const BackgroundReader&) = delete;
   BackgroundReader& operator=(const BackgroundReader&) = delete;
 
   // Waits for the next piece; an empty one at the end. After an error there are no more.
-  Result<Content> next();
+  Result<Content> next_piece();
 
  private:
-  void read(const std::stop_token& stop);
-  void put(Content piece);
-  void end(Result<> outcome);
+  void read_pieces(const std::stop_token& stop);
+  void put_piece(Content piece);
+  void end_pieces(Result<> outcome);
 
   std::string path_;
   std::uint64_t limit_;
@@ -67,7 +67,7 @@ class KernelNames {
   bool runs_recorded_kernel() const;
 
  private:
-  Result<Kallsyms> read();
+  Result<Kallsyms> read_kallsyms();
 
   const SymbolOptions* options_;
   const format::Features* features_;

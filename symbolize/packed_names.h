@@ -36,7 +36,7 @@ class PackedSource {
   SymbolTable& table(Unnamed unnamed = Unnamed::Functions);
   std::string_view missing_reason() const { return text(module_->missing_reason); }  // why names are missing
   std::uint64_t elf_address_of(std::uint64_t address) const;
-  // As LineSource::find(); none: unknown.
+  // As LineSource::find_calls(); none: unknown.
   void list_calls_at(std::uint64_t address, const LinkerSymbol& symbol, UseSymbolName use_symbol_name,
                      std::vector<Call>& calls);
 

@@ -157,7 +157,8 @@ std::optional<SymbolSource> SimpleperfNames::source_of(const Module& module) {
     const auto section = std::ranges::find(features_.raw, kSimpleperfFeature, &format::RawSection::feature);
     symbols_.emplace(section == features_.raw.end() ? format::Bytes() : format::Bytes(section->bytes));
   }
-  SymbolTable* const table = symbols_->of(is_kernel ? std::string_view("[kernel.kallsyms]") : module.path);
+  SymbolTable* const table =
+      symbols_->table_of(is_kernel ? std::string_view("[kernel.kallsyms]") : module.path);
   if (table == nullptr) return std::nullopt;
   SymbolSource source;
   source.table = table;

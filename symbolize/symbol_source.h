@@ -87,7 +87,7 @@ class SymbolSources {
     std::string file_id;         // "build id ..." of the file
   };
   // Valid as long as this.
-  Entry& of(const Module& module) {
+  Entry& entry_of(const Module& module) {
     return known_.try_emplace(&module, Entry{.was_unsure = module.is_unsure()}).first->second;
   }
   // Null: it was not opened.

@@ -72,7 +72,7 @@ struct Symbolizer::State {
         simpleperf(features) {}
 
   SymbolSources::Entry& known(const Module& module) {
-    SymbolSources::Entry& known = sources.of(module);
+    SymbolSources::Entry& known = sources.entry_of(module);
     if (known.source != nullptr && !SymbolSources::check_late_build_id(known, module)) return known;
     if (known.source == nullptr) used.push_back(&module);
     known.lines_were_read = false;
@@ -422,7 +422,7 @@ struct Symbolizer::State {
       if (source.packed && source.packed->is(format::PackedModule::kHasLines))
         source.packed->list_calls_at(offset, linkers, options.use_symbol_name, calls);
       else if (LineSource* const lines = lines_of(*frame.module))
-        lines->find({at.elf_address}, linkers, options.use_symbol_name, calls);
+        lines->find_calls({at.elf_address}, linkers, options.use_symbol_name, calls);
     }
     if (calls.empty() && symbol && is_listed) calls.push_back({symbol->name, {}, 0});
     if (has_inlines && symbol && !calls.empty()) return add_calls(source);
@@ -553,7 +553,7 @@ std::optional<Symbolizer::LineInFile> Symbolizer::line_in_file(const Module& mod
   const ScopedRead reading(state.options.name_access, module.path);
   LineSource* const lines = reading.is_refused() ? nullptr : state.lines_of(module);
   if (lines == nullptr) return std::nullopt;
-  lines->find(address, symbol, state.options.use_symbol_name, state.calls);
+  lines->find_calls(address, symbol, state.options.use_symbol_name, state.calls);
   if (state.calls.empty() || state.calls[0].file.empty()) return std::nullopt;
   const Call& call = state.calls[0];
   return LineInFile{.file = call.file,

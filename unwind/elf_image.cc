@@ -46,7 +46,7 @@ Result<ElfImage> ElfImage::in_memory(std::vector<std::byte> bytes, Width width) 
   return image;
 }
 
-std::optional<std::vector<std::byte>> ElfImage::read(std::uint64_t offset, std::uint64_t size) const {
+std::optional<std::vector<std::byte>> ElfImage::read_bytes(std::uint64_t offset, std::uint64_t size) const {
   if (offset > size_ || size > size_ - offset || size > kLargestSection) return std::nullopt;
   if (!read_) {
     const auto part =
@@ -59,18 +59,19 @@ std::optional<std::vector<std::byte>> ElfImage::read(std::uint64_t offset, std::
 }
 
 Result<> ElfImage::parse(Width width) {
-  const auto start = read(0, std::min<std::uint64_t>(size_, format::ElfHeader::kLongest));
+  const auto start = read_bytes(0, std::min<std::uint64_t>(size_, format::ElfHeader::kLongest));
   const auto header = start ? format::ElfHeader::parse(*start) : std::nullopt;
   if (!header) return Error{"is not an ELF file"};
   if (!header->is_64 && width == Width::Only64) return Error{"is not a 64-bit ELF file"};
   header_ = *header;
-  if (const auto first = read(header_.sections_at, header_.section_size)) header_.take_large_counts(*first);
-  if (const auto table = read(header_.segments_at, header_.segments_size()))
+  if (const auto first = read_bytes(header_.sections_at, header_.section_size))
+    header_.take_large_counts(*first);
+  if (const auto table = read_bytes(header_.segments_at, header_.segments_size()))
     segments_ = header_.segments(*table);
-  if (const auto table = read(header_.sections_at, header_.sections_size()))
+  if (const auto table = read_bytes(header_.sections_at, header_.sections_size()))
     sections_ = header_.sections(*table);
   if (header_.names < sections_.size() && sections_[header_.names].type != SHT_NOBITS)
-    section_names_ = read(sections_[header_.names].offset, sections_[header_.names].size)
+    section_names_ = read_bytes(sections_[header_.names].offset, sections_[header_.names].size)
                          .value_or(std::vector<std::byte>{});
   return Done{};
 }
@@ -94,7 +95,7 @@ std::optional<ElfImage::Place> ElfImage::section_place(std::string_view name) co
 std::optional<ElfImage::Section> ElfImage::section(std::string_view name) const {
   const format::ElfSection* const found = find_section(name);
   if (found == nullptr) return std::nullopt;
-  auto bytes = read(found->offset, found->size);
+  auto bytes = read_bytes(found->offset, found->size);
   if (!bytes) return std::nullopt;
   return Section{found->address, std::move(*bytes), (found->flags & SHF_COMPRESSED) != 0};
 }
@@ -102,14 +103,14 @@ std::optional<ElfImage::Section> ElfImage::section(std::string_view name) const 
 std::optional<ElfImage::Section> ElfImage::eh_frame_header_segment() const {
   const auto found = std::ranges::find(segments_, std::uint32_t{PT_GNU_EH_FRAME}, &format::ElfSegment::type);
   if (found == segments_.end()) return std::nullopt;
-  auto bytes = read(found->offset, found->file_size);
+  auto bytes = read_bytes(found->offset, found->file_size);
   if (!bytes) return std::nullopt;
   return Section{found->address, std::move(*bytes), false};
 }
 
 format::BuildId ElfImage::build_id() const {
   const auto in_notes = [this](std::uint64_t offset, std::uint64_t size) {
-    const auto notes = size <= kLargestNotes ? read(offset, size) : std::nullopt;
+    const auto notes = size <= kLargestNotes ? read_bytes(offset, size) : std::nullopt;
     return notes ? format::build_id_in_notes(*notes, header_.order) : std::nullopt;
   };
   for (const format::ElfSegment& segment : segments_)
@@ -133,7 +134,7 @@ std::optional<ElfImage::Section> ElfImage::loaded_from(std::uint64_t address) co
     if (segment.type != PT_LOAD || address < segment.address) continue;
     const std::uint64_t inside = address - segment.address;
     if (inside >= segment.file_size) continue;
-    auto bytes = read(segment.offset + inside, segment.file_size - inside);
+    auto bytes = read_bytes(segment.offset + inside, segment.file_size - inside);
     if (!bytes) return std::nullopt;
     return Section{address, std::move(*bytes), false};
   }
@@ -162,7 +163,7 @@ std::vector<ElfImage::Code> ElfImage::code_segments() const {
 }
 
 std::optional<std::uint64_t> ElfImage::word(std::uint64_t offset, std::uint8_t size) const {
-  const auto bytes = read(offset, size);
+  const auto bytes = read_bytes(offset, size);
   if (!bytes) return std::nullopt;
   format::Cursor in(*bytes, header_.order);
   return size == 4 ? in.u32() : in.u64();

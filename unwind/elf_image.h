@@ -72,7 +72,7 @@ class ElfImage {
   Result<> parse(Width width);
   const format::ElfSection* find_section(std::string_view name) const;
   // All of `size` bytes, or nothing.
-  std::optional<std::vector<std::byte>> read(std::uint64_t offset, std::uint64_t size) const;
+  std::optional<std::vector<std::byte>> read_bytes(std::uint64_t offset, std::uint64_t size) const;
 
   ReadAt read_;
   std::vector<std::byte> memory_;  // for in_memory()

@@ -50,7 +50,7 @@ std::int64_t FdeIndex::number(std::uint64_t at) const {
   return static_cast<std::int32_t>(in.u32());
 }
 
-std::optional<FdeIndex::Entry> FdeIndex::find(std::uint64_t pc) const {
+std::optional<FdeIndex::Entry> FdeIndex::find_entry(std::uint64_t pc) const {
   const auto wanted = static_cast<std::int64_t>(pc - section_.address);
   std::uint64_t low = 0, high = count_;  // the last pair that does not start after `pc`
   while (low < high) {

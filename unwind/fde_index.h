@@ -24,7 +24,7 @@ class FdeIndex {
     std::uint32_t number = 0;       // below size()
     std::uint64_t fde_address = 0;  // in ELF
   };
-  std::optional<Entry> find(std::uint64_t pc) const;
+  std::optional<Entry> find_entry(std::uint64_t pc) const;
   // By number; entries are ascending by function.
   std::uint64_t fde_address(std::size_t number) const;
   std::size_t size() const { return static_cast<std::size_t>(count_); }

@@ -30,7 +30,7 @@ Result<RowFinder> RowFinder::from_sframe(const ElfImage& image, const std::funct
   return finder;
 }
 
-Result<> RowFinder::add(Frames frames, const std::function<bool()>& stop) {
+Result<> RowFinder::add_frames(Frames frames, const std::function<bool()>& stop) {
   if (frames.section.bytes.size() > kMostSectionBytes) return Error{"has too much call frame information"};
   if (frames.index && frames.index->bytes() > kMostSectionBytes) return Error{"has too large an index"};
   if (!frames.index) {
@@ -47,7 +47,8 @@ Result<RowFinder> RowFinder::create(const ElfImage& image, const std::function<b
   if (!machine) return Error{"is for another machine"};
   RowFinder finder;
   if (auto frames = eh_frame_of(image); frames && !frames->bytes.empty()) {
-    auto added = finder.add({std::move(*frames), CfiForm::EhFrame, FdeIndex::of(image), *machine}, stop);
+    auto added =
+        finder.add_frames({std::move(*frames), CfiForm::EhFrame, FdeIndex::of(image), *machine}, stop);
     if (!added) return std::move(added.error());
   }
   for (const ElfImage* const file : {&image, debug}) {
@@ -55,7 +56,7 @@ Result<RowFinder> RowFinder::create(const ElfImage& image, const std::function<b
     auto frames = debug_frame_of(*file);
     if (!frames) continue;
     // .eh_frame stays usable without it.
-    auto added = finder.add({std::move(*frames), CfiForm::DebugFrame, {}, *machine}, stop);
+    auto added = finder.add_frames({std::move(*frames), CfiForm::DebugFrame, {}, *machine}, stop);
     if (!added && finder.frames_.empty()) return std::move(added.error());
   }
   const auto has_functions = [](const Frames& frames) { return frames.index || !frames.ranges.empty(); };
@@ -72,7 +73,7 @@ Result<RowFinder> RowFinder::create(const ElfImage& image, const std::function<b
 
 std::optional<Fde> RowFinder::Frames::fde_at(std::uint64_t address) const {
   if (index) {
-    const auto entry = index->find(address);
+    const auto entry = index->find_entry(address);
     return entry ? parse_fde(view(), entry->fde_address - section.address) : std::nullopt;
   }
   const auto after = std::ranges::upper_bound(ranges, address, {}, &FdeRange::start);
@@ -113,7 +114,7 @@ std::size_t RowFinder::bytes() const {
 
 RowFinder::Found RowFinder::row_at(std::uint64_t address) {
   if (table_) {
-    const Row* const row = table_->find(address);
+    const Row* const row = table_->find_row(address);
     return row == nullptr ? found_kind(TACHO_UNWIND_NOTHING)
                           : Found{{0, row->cfa, row->rbp, row->kind}, TACHO_UNWIND_RBP_SAME};
   }

@@ -58,7 +58,7 @@ class RowFinder {
   };
   RowFinder() = default;
   static Result<RowFinder> from_sframe(const ElfImage& image, const std::function<bool()>& stop);
-  Result<> add(Frames frames, const std::function<bool()>& stop);
+  Result<> add_frames(Frames frames, const std::function<bool()>& stop);
   Found evaluate(std::uint64_t address);
 
   std::vector<Frames> frames_;     // the first one with rules for an address is used

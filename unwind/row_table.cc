@@ -135,7 +135,7 @@ class Builder {
     table_ = {};
     end_ = 0;
     for (const FdeRange& range : list_fdes(section, [this] { return is_stopped(); })) {
-      if (known_ != nullptr && has_rules(known_->find(range.start))) continue;
+      if (known_ != nullptr && has_rules(known_->find_row(range.start))) continue;
       if (!prepare_for(range.start, range.end)) break;
       if (range.end <= end_) continue;
       const auto fde = fdes.at(range.offset);
@@ -263,7 +263,7 @@ RowTable with_gaps_filled(const RowTable& table, const RowTable& more) {
 // Adds the entry point of a program or the dynamic linker, which has no caller and sometimes no FDE.
 void add_entry(RowTable& table, std::uint64_t entry, const RowLimits& limits) {
   if (entry == 0 || table.rows.empty() || table.rows.size() + 2 > limits.most_rows) return;
-  const Row* const there = table.find(entry);
+  const Row* const there = table.find_row(entry);
   if (there != nullptr && there->kind != TACHO_UNWIND_NOTHING) return;
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
   if (entry < table.base) {
@@ -349,7 +349,7 @@ std::optional<CfiMachine> machine_of(const ElfImage& image) {
   return std::nullopt;
 }
 
-const Row* RowTable::find(std::uint64_t pc) const {
+const Row* RowTable::find_row(std::uint64_t pc) const {
   if (pc < base) return nullptr;
   const auto after = std::ranges::upper_bound(rows, pc - base, {}, &Row::pc);
   return after == rows.begin() ? nullptr : &*std::prev(after);

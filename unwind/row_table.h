@@ -35,7 +35,7 @@ struct RowTable {
   std::size_t others = 0;  // rows of kind OTHER
 
   // The row for an ELF address; null before the first row.
-  const Row* find(std::uint64_t pc) const;
+  const Row* find_row(std::uint64_t pc) const;
 };
 
 // Errors: too many rows; stopped by `stop`. `index`: of the section; without one, or where it is damaged, the

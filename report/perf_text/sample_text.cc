@@ -422,7 +422,7 @@ std::uint32_t FrameLines::look_up(const Location& location, Found& found) {
   if (found_row.kind == Kind::None) {
     if (!names.table->has_unnamed()) return names.unknown;
     if (names.unnamed == nullptr) return kNone;
-    const auto function = names.unnamed->find(location.is_caller ? shown - 1 : shown);
+    const auto function = names.unnamed->find_function(location.is_caller ? shown - 1 : shown);
     if (!function) return names.unknown;
     found.row = function->number | kRangeRow;
     found.start = function->range.start;

@@ -96,7 +96,7 @@ std::optional<std::uint32_t> LocationTable::symbol_row(TableLocations& functions
     if (found_row.kind == RowLookup::Kind::None) {
       if (!table.has_unnamed()) return std::nullopt;
       if (functions.unnamed != nullptr) {
-        const auto function = functions.unnamed->find(address - (is_caller ? 1 : 0));
+        const auto function = functions.unnamed->find_function(address - (is_caller ? 1 : 0));
         if (!function) return std::nullopt;
         return static_cast<std::uint32_t>(functions.named + function->number);
       }

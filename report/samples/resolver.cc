@@ -105,7 +105,7 @@ symbolize::KernelCore* Resolver::kernel_core(const symbolize::Module& module) {
 format::Bytes Resolver::kernel_code(const Location& location, std::uint64_t address, std::size_t size) {
   if (vmlinux_.empty()) {
     symbolize::KernelCore* const core = kernel_core(*location.mapping->module);
-    return core != nullptr ? core->read(address, size) : format::Bytes();
+    return core != nullptr ? core->read_memory(address, size) : format::Bytes();
   }
   const symbolize::LocationFacts facts = symbolizer_.facts(location.mapping, {address}, location.cpumode);
   if (facts.source == nullptr || !facts.source->is_vmlinux() || facts.source->packed != nullptr) return {};
@@ -126,7 +126,7 @@ format::Bytes Resolver::code(const Location& location, std::uint64_t address, st
   if (read.empty() && (mapping->module->kind == symbolize::ModuleKind::Kernel ||
                        mapping->module->kind == symbolize::ModuleKind::KernelModule))
     read = kernel_code(location, address, size);
-  if (read.empty()) read = code_.read(*mapping->module, shown, size);
+  if (read.empty()) read = code_.read_code(*mapping->module, shown, size);
   // Without a build id the file may be another version, so it is used only if it begins with the packed code,
   // which is certain.
   if (known.empty() && read.empty()) note_missing_code(*mapping->module);

@@ -24,7 +24,7 @@ constexpr std::uint64_t kLargest = std::uint64_t{1} << 30;
 
 }  // namespace
 
-std::optional<TypeView::Found> TypeView::find(Dwarf_Die die, unsigned name) const {
+std::optional<TypeView::Found> TypeView::find_attribute(Dwarf_Die die, unsigned name) const {
   for (int left = kMostLinks; left > 0; --left) {
     Dwarf_Attribute attribute;
     if (dwarf_attr(&die, name, &attribute) != nullptr) return Found{attribute, die};
@@ -38,19 +38,19 @@ std::optional<TypeView::Found> TypeView::find(Dwarf_Die die, unsigned name) cons
 }
 
 std::string_view TypeView::text(Dwarf_Die die, unsigned name) const {
-  auto found = find(die, name);
+  auto found = find_attribute(die, name);
   return found ? file_->text(found->owner, name) : std::string_view{};
 }
 
 bool TypeView::follow(Dwarf_Die die, unsigned name, Dwarf_Die& target) const {
-  auto found = find(die, name);
+  auto found = find_attribute(die, name);
   return found && file_->follow(found->owner, name, target);
 }
 
-bool TypeView::has(Dwarf_Die die, unsigned name) const { return find(die, name).has_value(); }
+bool TypeView::has(Dwarf_Die die, unsigned name) const { return find_attribute(die, name).has_value(); }
 
 std::optional<std::uint64_t> TypeView::number(Dwarf_Die die, unsigned name) const {
-  auto found = find(die, name);
+  auto found = find_attribute(die, name);
   Dwarf_Word value = 0;
   if (!found || dwarf_formudata(&found->attribute, &value) != 0) return std::nullopt;
   return value;
@@ -364,7 +364,7 @@ ValueLocation CallConvention::next_of_arm64(Dwarf_Die type, Classes classes) {
   return location;
 }
 
-std::optional<ValueLocation> CallConvention::next(std::optional<Dwarf_Die> type, bool is_address) {
+std::optional<ValueLocation> CallConvention::next_location(std::optional<Dwarf_Die> type, bool is_address) {
   const auto classes = type && !is_type_unknown_ ? classes_of(*type, is_address) : std::nullopt;
   if (!classes || types_->is_spent()) {
     is_type_unknown_ = true;

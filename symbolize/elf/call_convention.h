@@ -83,7 +83,7 @@ class TypeView {
     Dwarf_Attribute attribute;
     Dwarf_Die owner;  // the entry that has it
   };
-  std::optional<Found> find(Dwarf_Die die, unsigned name) const;
+  std::optional<Found> find_attribute(Dwarf_Die die, unsigned name) const;
   std::string spelling_of(Dwarf_Die type, int left) const;
   bool may_visit(Dwarf_Die& child) const;
 
@@ -116,7 +116,7 @@ class CallConvention {
   CallConvention(const TypeView& types, std::optional<Dwarf_Die> returned);
   // Location of the next argument. Nothing if its type is unknown; then all later ones are unknown too.
   // `is_address`: the caller knows that it is passed by address.
-  std::optional<ValueLocation> next(std::optional<Dwarf_Die> type, bool is_address = false);
+  std::optional<ValueLocation> next_location(std::optional<Dwarf_Die> type, bool is_address = false);
 
  private:
   enum class Class : std::uint8_t { None, Integer, Float };

@@ -46,7 +46,7 @@ std::size_t cost_of(Dwarf_Die& die) {
   return attributes + 1;
 }
 
-bool DieIterator::next() {
+bool DieIterator::next_die() {
   if (levels_.empty() || is_too_deep() || has_cycle_) return false;
   const Dwarf_Off last = dwarf_dieoffset(&levels_.back());
   Dwarf_Die child{};

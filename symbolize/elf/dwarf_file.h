@@ -69,7 +69,7 @@ class DieIterator {
 
   explicit DieIterator(const Dwarf_Die& unit) : levels_{unit} {}
   // False at the end, or where the DWARF is damaged.
-  bool next();
+  bool next_die();
   Dwarf_Die& die() { return levels_.back(); }
   std::size_t depth() const { return levels_.size() - 2; }  // 0 right below the unit
   bool is_too_deep() const { return levels_.size() > kDeepest; }

@@ -321,7 +321,7 @@ struct DwarfLines::State {
         inside;  // by depth: the innermost function around the entry, or the entry itself
     std::vector<RankedRange> ranges;
     DieIterator walk(unit.functions_die);
-    while (walk.next()) {
+    while (walk.next_die()) {
       const std::uint32_t around = walk.depth() == 0 ? kNone : inside[walk.depth() - 1];
       inside.resize(walk.depth());
       inside.push_back(around);
@@ -461,7 +461,7 @@ std::optional<DwarfLines::LineInfo> DwarfLines::line_info(format::ElfAddress add
       state_->note_missing("its supplementary file " + part->path + " is missing");
     state_->index();
   }
-  const auto found = state_->by_address.find(address.value);
+  const auto found = state_->by_address.find_range(address.value);
   if (!found) return std::nullopt;
   Unit& unit = state_->units[*found];
   if (!unit.is_read) state_->read(unit);
@@ -472,7 +472,7 @@ std::optional<DwarfLines::LineInfo> DwarfLines::line_info(format::ElfAddress add
     info.file = view_of(dwarf_linesrc(row, nullptr, nullptr));
   }
   info.unit = *found;
-  if (const auto number = unit.by_address.find(address.value)) info.function = *number;
+  if (const auto number = unit.by_address.find_range(address.value)) info.function = *number;
   if (info.function == kNone && info.file.empty()) return std::nullopt;
   return info;
 }
@@ -485,7 +485,7 @@ std::vector<Md5> DwarfLines::sums_of(std::string_view file) {
                                             .texts = image.section(".debug_str"),
                                             .order = image.order()});
   }
-  return state_->sums->of(file);
+  return state_->sums->sums_of(file);
 }
 
 std::uint32_t DwarfLines::last_line_of(std::string_view file) {

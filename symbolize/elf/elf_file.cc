@@ -200,7 +200,7 @@ struct ElfFile::State {
     for (std::size_t i = 0; i < count; ++i) {
       GElf_Sym symbol;
       if (!gelf_getsym(found, static_cast<int>(i), &symbol)) return;
-      if (is_label(symbol) && functions.find(symbol.st_value)) continue;
+      if (is_label(symbol) && functions.find_range(symbol.st_value)) continue;
       add_symbol(symbol, text_at(texts, symbol.st_name), loaded, table);
     }
   }

@@ -185,7 +185,7 @@ struct FunctionParameters::State {
   std::optional<Dwarf_Die> function_in(const Dwarf_Die& unit, std::uint64_t entry,
                                        DwarfBudget& budget) const {
     DieIterator walk(unit);
-    while (walk.next() && budget.attributes > 0) {
+    while (walk.next_die() && budget.attributes > 0) {
       Dwarf_Die& die = walk.die();
       charge(die, budget);
       Dwarf_Addr begins = 0;
@@ -226,7 +226,7 @@ struct FunctionParameters::State {
     for (const Parameter& one : all) {
       locations.push_back(location_of(one.die, function, entry));
       const ValueLocation& value = locations.back().value;
-      expected.push_back(convention.next(types.type_of(one.die), value.is_address));
+      expected.push_back(convention.next_location(types.type_of(one.die), value.is_address));
       if (locations.back().kind == Location::Kind::AtEntry && expected.back() && !value.on_stack)
         is_as_expected = is_as_expected && same_registers(value, *expected.back());
     }
@@ -513,7 +513,7 @@ struct FunctionParameters::State {
       if (budget.attributes == 0 || prototype.arguments.size() == kMostArguments) return false;
       charge(child, budget);
       if (dwarf_tag(&child) != DW_TAG_formal_parameter) return true;
-      const auto location = convention.next(types.type_of(child));
+      const auto location = convention.next_location(types.type_of(child));
       const auto type = value_type(child, budget);
       Argument argument{.name = std::string(types.text(child, DW_AT_name)),
                         .type = type.value_or(ValueType{.kind = ValueType::Kind::Struct})};
@@ -543,9 +543,8 @@ Result<> FunctionParameters::use_supplementary_file(format::Fd file) {
   return state_->dwarf.use_supplementary_file(file);
 }
 
-Result<std::vector<ParameterValue>> FunctionParameters::find(format::ElfAddress entry,
-                                                             std::string_view symbol,
-                                                             const std::vector<std::string>& wanted) const {
+Result<std::vector<ParameterValue>> FunctionParameters::find_values(
+    format::ElfAddress entry, std::string_view symbol, const std::vector<std::string>& wanted) const {
   std::string missing_reason = "its debugging information has no function that starts there";
   const auto function = state_->function_at(entry.value, missing_reason);
   if (!function) return Error{missing_reason, ENOENT};
@@ -576,7 +575,7 @@ std::vector<std::optional<Prototype>> FunctionParameters::prototypes(
         !follows_convention(dwarf_srclang(&unit)))
       continue;
     DieIterator walk(unit);
-    while (!wanted.empty() && budget.attributes > 0 && walk.next()) {
+    while (!wanted.empty() && budget.attributes > 0 && walk.next_die()) {
       Dwarf_Die& die = walk.die();
       const int tag = dwarf_tag(&die);
       charge(die, budget);

@@ -89,8 +89,8 @@ class FunctionParameters {
   // DW_AT_location is used if it is valid at the first instruction. If it is missing, or describes where the
   // function stores the value later, the calling convention and the declared types decide: for functions with
   // external linkage, in languages that follow the convention.
-  Result<std::vector<ParameterValue>> find(format::ElfAddress entry, std::string_view symbol,
-                                           const std::vector<std::string>& wanted) const;
+  Result<std::vector<ParameterValue>> find_values(format::ElfAddress entry, std::string_view symbol,
+                                                  const std::vector<std::string>& wanted) const;
 
   // Types and registers of the parameters and return values of the functions that start at `entries`, in
   // their order, to print the arguments of recorded calls. Nothing for functions that are not described, or

@@ -63,7 +63,7 @@ void KernelCore::read_notes(format::Cursor notes) {
   }
 }
 
-format::Bytes KernelCore::read(std::uint64_t address, std::size_t size) {
+format::Bytes KernelCore::read_memory(std::uint64_t address, std::size_t size) {
   const auto segment = std::ranges::find_if(segments_, [address](const format::ElfSegment& one) {
     return address >= one.address && address - one.address < one.file_size;
   });

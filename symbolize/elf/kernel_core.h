@@ -24,7 +24,7 @@ class KernelCore {
   const format::BuildId& build_id() const { return build_id_; }                      // empty: unknown
   const std::optional<std::uint64_t>& start_of_text() const { return text_start_; }  // of _stext
   // Memory from `address` on, at most `size` bytes; empty: the file has none there. Valid as long as this.
-  format::Bytes read(std::uint64_t address, std::size_t size);
+  format::Bytes read_memory(std::uint64_t address, std::size_t size);
 
  private:
   explicit KernelCore(int file) : file_(file) {}

@@ -24,8 +24,8 @@ class LineSource {
 
   // Sets `calls` to the inlined calls at `address`, the innermost first; none if the source does not cover
   // it. `symbol` must outlive this.
-  void find(format::ElfAddress address, const LinkerSymbol& symbol, UseSymbolName use_symbol_name,
-            std::vector<Call>& calls) {
+  void find_calls(format::ElfAddress address, const LinkerSymbol& symbol, UseSymbolName use_symbol_name,
+                  std::vector<Call>& calls) {
     calls.clear();
     const auto info = line_info(address);
     if (!info) return;
@@ -33,7 +33,7 @@ class LineSource {
                [&](std::uint32_t number) -> InlineFunction& { return function(info->unit, number); });
   }
 
-  // The parts of find(), for callers that store them: the source line of the address, and its innermost
+  // The parts of find_calls(), for callers that store them: the source line of the address, and its innermost
   // function as a number in the unit. Nothing if the source does not cover the address.
   struct LineInfo {
     std::string_view file;

@@ -163,7 +163,7 @@ void LineSums::read_table(format::Cursor in, const Sections& sections) {
   });
 }
 
-const std::vector<Md5>& LineSums::of(std::string_view path) const {
+const std::vector<Md5>& LineSums::sums_of(std::string_view path) const {
   const auto found = by_path_.find(key_of(path));
   return found == by_path_.end() ? none_ : found->second;
 }

@@ -24,7 +24,7 @@ class LineSums {
   explicit LineSums(const Sections& sections);
 
   // The sums of a file, with its folder as libdw has it (dwarf_linesrc); empty: there is none.
-  const std::vector<Md5>& of(std::string_view path) const;
+  const std::vector<Md5>& sums_of(std::string_view path) const;
 
  private:
   void read_table(format::Cursor in, const Sections& sections);

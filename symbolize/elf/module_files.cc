@@ -72,13 +72,13 @@ class FdeFunctions : public FunctionRanges {
         code_(image.code_segments()) {}
 
   // `address`: an offset in the file.
-  std::optional<Function> find(std::uint64_t address) const override {
+  std::optional<Function> find_function(std::uint64_t address) const override {
     const auto code = std::ranges::find_if(code_, [&](const unwind::ElfImage::Code& segment) {
       return address >= segment.offset && address - segment.offset < segment.size;
     });
     if (code == code_.end()) return std::nullopt;
     const std::uint64_t pc = code->address + (address - code->offset);
-    const auto entry = index_.find(pc);
+    const auto entry = index_.find_entry(pc);
     const auto fde = entry ? unwind::parse_fde(section_, entry->fde_address - frames_.address) : std::nullopt;
     // A signal trampoline's FDE starts a byte early, for unwinders that look up return addresses minus one.
     if (!fde || pc < fde->start || pc >= fde->end || fde->cie.is_signal_frame) return std::nullopt;
@@ -178,7 +178,7 @@ Result<ModuleFiles::Opened> ModuleFiles::open_checked(Result<format::Fd> file, c
 
 Result<ModuleFiles::Opened> ModuleFiles::open_candidate(const Candidate& candidate,
                                                         const format::BuildId& wanted) const {
-  return open_checked(files_.open(candidate), candidate, files_.local_path(candidate), wanted);
+  return open_checked(files_.open_candidate(candidate), candidate, files_.local_path(candidate), wanted);
 }
 
 Result<ModuleFiles::Opened> ModuleFiles::fetch(const format::BuildId& id, bool is_debug) const {
@@ -255,7 +255,8 @@ Result<std::optional<SymbolTable>> ModuleFiles::embedded(const ElfFile& file) co
   return table ? std::optional(std::move(*table)) : std::nullopt;
 }
 
-Result<ModuleSymbols> ModuleFiles::read(const Opened& file, const ElfFile& loaded, char letter) const {
+Result<ModuleSymbols> ModuleFiles::read_module(const Opened& file, const ElfFile& loaded,
+                                                char letter) const {
   ModuleSymbols symbols;
   symbols.loads = loaded.load_map();
   symbols.build_id = loaded.build_id();
@@ -280,12 +281,12 @@ Result<ModuleSymbols> ModuleFiles::symbols(const Module& module) const {
   const auto ran = own(module);
   if (!ran && is_refusal(ran.error())) return ran.error();
   if (const auto debug = debug_file(module, ran, &ElfFile::has_full_symbols)) {
-    auto symbols = read(*debug, ran ? ran->elf : debug->elf, debug->candidate.source);
+    auto symbols = read_module(*debug, ran ? ran->elf : debug->elf, debug->candidate.source);
     if (symbols) return symbols;
   }
   if (!ran && module.build_id.empty()) return ran.error();
   if (!ran) return Error{ran.error().what + "; build id " + module.build_id.hex() + " was recorded"};
-  auto symbols = read(*ran, ran->elf, ran->candidate.source);
+  auto symbols = read_module(*ran, ran->elf, ran->candidate.source);
   if (symbols && symbols->is_full) return symbols;
   if (auto functions = go_functions(ran->file, ran->elf.load_map()); !functions.empty()) {
     ModuleSymbols of_go;
@@ -321,7 +322,7 @@ std::unique_ptr<FunctionRanges> ModuleFiles::function_ranges(const Module& modul
 
 Result<ModuleSymbols> ModuleFiles::kernel_module_symbols(const Module& module) const {
   const std::string file(module.file), name = files_.local_path(file);
-  auto image = files_.read(file, kLargestModule);
+  auto image = files_.read_file(file, kLargestModule);
   if (!image) return std::move(image.error());
   const bool is_packed = !module.file.ends_with(".ko");
   if (is_packed) image = unpack_module(*image, file);
@@ -389,7 +390,7 @@ Result<KernelSymbols> ModuleFiles::kernel_symbols(const std::string& path, const
   if (!file) return file.error();
   const auto address = file->elf.address_of(reference);
   if (!address) return Error{path + ": has no symbol " + reference + " to find where the kernel was loaded"};
-  auto symbols = read(*file, file->elf, 'v');
+  auto symbols = read_module(*file, file->elf, 'v');
   if (!symbols) return std::move(symbols.error()).in(path);
   return KernelSymbols{std::move(*symbols), reference_address - address->value};
 }
@@ -416,18 +417,18 @@ const ModuleCode::File& ModuleCode::file_of(const Module& module) {
     return elf && match_build_ids(elf->build_id(), module.build_id) != BuildIdMatch::Other;
   };
   const auto is_found = [&] { return has_id ? is_right_file() : bytes || bytes.error().code != ENOENT; };
-  if (has_id) bytes = files_.read(std::string(module.path), kMostFileBytes);
+  if (has_id) bytes = files_.read_file(std::string(module.path), kMostFileBytes);
   if (!is_found()) bytes = files_.read_pinned(module.path, module.build_id, kMostFileBytes);
   if (!is_found() && features_ != nullptr)
     bytes = unpack_attached_file(*features_, module.path, module.build_id);
-  if (!is_found() && !has_id) bytes = files_.read(std::string(module.path), kMostFileBytes);
+  if (!is_found() && !has_id) bytes = files_.read_file(std::string(module.path), kMostFileBytes);
   if (!is_right_file()) return file;
   file.bytes = std::move(*bytes);
   file.is_64_bit = file.bytes[EI_CLASS] == std::byte{ELFCLASS64};
   return file;
 }
 
-format::Bytes ModuleCode::read(const Module& module, std::uint64_t offset, std::size_t size) {
+format::Bytes ModuleCode::read_code(const Module& module, std::uint64_t offset, std::size_t size) {
   const format::Bytes all = file_of(module).bytes;
   if (offset >= all.size()) return {};
   return all.subspan(offset, std::min<std::uint64_t>(size, all.size() - offset));

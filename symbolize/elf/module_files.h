@@ -98,7 +98,7 @@ class ModuleFiles {
   Result<Opened> own(const Module& module) const;
   std::optional<Opened> debug_file(const Module& module, const Result<Opened>& own,
                                    bool (ElfFile::*has)() const) const;
-  Result<ModuleSymbols> read(const Opened& file, const ElfFile& loaded, char letter) const;
+  Result<ModuleSymbols> read_module(const Opened& file, const ElfFile& loaded, char letter) const;
   Result<std::optional<SymbolTable>> embedded(const ElfFile& file) const;
   Result<std::unique_ptr<LineSource>> read_lines(Opened file) const;
   // Gives `reader` its DWARF supplementary file (.gnu_debugaltlink), if that is found.
@@ -120,7 +120,7 @@ class ModuleCode {
 
   // At most `size` bytes at `offset` of the file, fewer at its end. Empty: there is no file, or it has
   // another build id. Valid as long as this object.
-  format::Bytes read(const Module& module, std::uint64_t offset, std::size_t size);
+  format::Bytes read_code(const Module& module, std::uint64_t offset, std::size_t size);
   // The same of the vmlinux of -k, whose build id the symbolizer has checked.
   format::Bytes read_vmlinux(const std::string& path, std::uint64_t offset, std::size_t size);
   bool is_64_bit(const Module& module) { return file_of(module).is_64_bit; }

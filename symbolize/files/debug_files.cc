@@ -253,17 +253,17 @@ Result<std::vector<std::byte>> DebugFiles::read_opened(const format::Fd& file, c
   return format::read_at(file.get(), 0, size);
 }
 
-Result<format::Fd> DebugFiles::open(const std::string& path) const { return open_regular(root_, path); }
+Result<format::Fd> DebugFiles::open_file(const std::string& path) const { return open_regular(root_, path); }
 Result<format::Fd> DebugFiles::open_itself(const std::string& path) const {
   return open_regular(root_, path, O_NOFOLLOW);
 }
 
-Result<std::vector<std::byte>> DebugFiles::read(const std::string& path, std::uint64_t limit) const {
-  return read_whole(open(path), local_path(path), limit);
+Result<std::vector<std::byte>> DebugFiles::read_file(const std::string& path, std::uint64_t limit) const {
+  return read_whole(open_file(path), local_path(path), limit);
 }
 
-Result<format::Fd> DebugFiles::open(const Candidate& candidate) const {
-  return candidate.host == Host::This ? open_regular({}, candidate.path) : open(candidate.path);
+Result<format::Fd> DebugFiles::open_candidate(const Candidate& candidate) const {
+  return candidate.host == Host::This ? open_regular({}, candidate.path) : open_file(candidate.path);
 }
 
 Result<format::Fd> DebugFiles::open_pinned(std::string_view path, const format::BuildId& id) const {

@@ -101,14 +101,14 @@ class DebugFiles {
 
   // Opens a regular file, but none of /proc or /sys. Symbolic links and ".." cannot lead out of the root. The
   // error names the file.
-  Result<format::Fd> open(const std::string& path) const;
+  Result<format::Fd> open_file(const std::string& path) const;
   // The same, but an error if the last part of the path is a link.
   Result<format::Fd> open_itself(const std::string& path) const;
   // The whole file, at most `limit` bytes. `name`: for messages.
   static Result<std::vector<std::byte>> read_opened(const format::Fd& file, const std::string& name,
                                                     std::uint64_t limit);
-  Result<std::vector<std::byte>> read(const std::string& path, std::uint64_t limit) const;
-  Result<format::Fd> open(const Candidate& candidate) const;
+  Result<std::vector<std::byte>> read_file(const std::string& path, std::uint64_t limit) const;
+  Result<format::Fd> open_candidate(const Candidate& candidate) const;
   // A pinned file with this name or build id. The caller has to check the build id.
   Result<format::Fd> open_pinned(std::string_view path, const format::BuildId& id) const;
   Result<std::vector<std::byte>> read_pinned(std::string_view path, const format::BuildId& id,

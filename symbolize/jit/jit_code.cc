@@ -38,20 +38,20 @@ JitClock clock_of(const format::EventSet& events) {
 
 // Reads a jitdump: attached to the capture, pinned, or else by its name (where another process with that pid
 // may have written one since).
-Result<std::vector<std::byte>> JitCode::read(const std::string& path) const {
+Result<std::vector<std::byte>> JitCode::read_dump(const std::string& path) const {
   const auto* const attached =
       features_ != nullptr ? features_->attachment(std::string(kAttachedJitdump) + path) : nullptr;
   if (attached != nullptr) return unpack_attached_text(*attached);
   auto pinned = files_.read_pinned(path, {}, kLargestDump);
-  return pinned || pinned.error().code != ENOENT ? std::move(pinned) : files_.read(path, kLargestDump);
+  return pinned || pinned.error().code != ENOENT ? std::move(pinned) : files_.read_file(path, kLargestDump);
 }
 
-Result<Jitdump> JitCode::open(const std::string& path, JitClock clock) const {
+Result<Jitdump> JitCode::open_dump(const std::string& path, JitClock clock) const {
   const std::string name = path.substr(path.rfind('/') + 1);
   const std::string name_of_dump = folder_.empty() ? files_.local_path(path) : folder_ + "/" + name;
   const ScopedRead reading(access_, path);
   if (reading.is_refused()) return Error{access_->refusal(path)};
-  auto bytes = folder_.empty() ? read(path) : format::read_file(name_of_dump, kLargestDump);
+  auto bytes = folder_.empty() ? read_dump(path) : format::read_file(name_of_dump, kLargestDump);
   if (!bytes) return std::move(bytes.error());
   auto dump = Jitdump::parse(std::move(*bytes));
   if (!dump) return std::move(dump.error()).in(name_of_dump);
@@ -74,7 +74,7 @@ bool JitCode::consumes(const format::MmapRecord& record, JitClock clock) {
   if (!is_jitdump_marker(record)) return known_.contains(record.pid) && record.filename.starts_with("//anon");
   const std::string path(record.filename);
   if (!seen_.insert(path).second) return known_.contains(record.pid);
-  auto dump = open(path, clock);
+  auto dump = open_dump(path, clock);
   if (!dump) {
     remarks_.push_back(path + ": " + dump.error().what);
     return false;

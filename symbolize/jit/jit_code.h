@@ -87,8 +87,8 @@ class JitCode {
     std::uint64_t address = 0, size = 0;
     const std::string* path = nullptr;
   };
-  Result<std::vector<std::byte>> read(const std::string& path) const;
-  Result<Jitdump> open(const std::string& path, JitClock clock) const;
+  Result<std::vector<std::byte>> read_dump(const std::string& path) const;
+  Result<Jitdump> open_dump(const std::string& path, JitClock clock) const;
   void add_dump(std::uint32_t pid, const std::string& folder, const Jitdump& dump);
 
   std::string folder_;

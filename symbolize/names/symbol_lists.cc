@@ -313,11 +313,11 @@ SimpleperfSymbols::SimpleperfSymbols(format::Bytes section) {
   while (in.left() > sizeof(std::uint32_t)) {
     const format::Bytes file = in.take_bytes(in.u32());
     if (in.failed()) return;
-    add(in.over(file));
+    add_file(in.over(file));
   }
 }
 
-void SimpleperfSymbols::add(format::Cursor in) {
+void SimpleperfSymbols::add_file(format::Cursor in) {
   constexpr std::uint32_t kKernel = 0, kElf = 2, kDex = 3;                                 // types of files
   constexpr std::size_t kLeastSymbol = sizeof(std::uint64_t) + sizeof(std::uint32_t) + 1;  // bytes
   const std::string path(in.terminated());
@@ -342,15 +342,15 @@ void SimpleperfSymbols::add(format::Cursor in) {
   files_.try_emplace(path, std::move(file));
 }
 
-SymbolTable* SimpleperfSymbols::of(std::string_view path) {
+SymbolTable* SimpleperfSymbols::table_of(std::string_view path) {
   const auto found = files_.find(path);
   if (found == files_.end()) return nullptr;
   File& file = found->second;
-  if (!std::exchange(file.was_read, true)) file.table = read(file);
+  if (!std::exchange(file.was_read, true)) file.table = read_table(file);
   return file.table.empty() ? nullptr : &file.table;
 }
 
-SymbolTable SimpleperfSymbols::read(const File& file) {
+SymbolTable SimpleperfSymbols::read_table(const File& file) {
   format::Cursor in(file.symbols);
   SymbolTable table;
   table.reserve(file.count);

@@ -78,7 +78,7 @@ class SimpleperfSymbols {
 
   // The symbols of a program or library, by file offset, or of the kernel, by address. One table for each
   // path, whatever its build id; valid as long as this. Null: there are none, or their offsets are unknown.
-  SymbolTable* of(std::string_view path);
+  SymbolTable* table_of(std::string_view path);
 
  private:
   struct File {
@@ -88,8 +88,8 @@ class SimpleperfSymbols {
     bool was_read = false;    // `table` is set
     SymbolTable table;
   };
-  static SymbolTable read(const File& file);
-  void add(format::Cursor in);
+  static SymbolTable read_table(const File& file);
+  void add_file(format::Cursor in);
 
   std::map<std::string, File, std::less<>> files_;
 };

@@ -37,7 +37,7 @@ RangeIndex::RangeIndex(std::vector<RankedRange> ranges) {
   }
 }
 
-std::optional<std::uint32_t> RangeIndex::find(std::uint64_t address) const {
+std::optional<std::uint32_t> RangeIndex::find_range(std::uint64_t address) const {
   const auto after = std::ranges::upper_bound(starts_, address);
   if (after == starts_.begin()) return std::nullopt;
   const std::uint32_t owner = owners_[static_cast<std::size_t>(after - starts_.begin()) - 1];
@@ -48,7 +48,7 @@ FunctionRangeList::FunctionRangeList(std::vector<Range> ranges) : ranges_(std::m
   std::ranges::stable_sort(ranges_, {}, &Range::start);
 }
 
-std::optional<FunctionRanges::Function> FunctionRangeList::find(std::uint64_t address) const {
+std::optional<FunctionRanges::Function> FunctionRangeList::find_function(std::uint64_t address) const {
   const auto after = std::ranges::upper_bound(ranges_, address, {}, &Range::start);
   if (after == ranges_.begin()) return std::nullopt;
   const auto at = std::prev(after);
@@ -349,7 +349,7 @@ std::optional<FunctionRanges::Function> SymbolTable::unnamed_at(std::uint64_t ad
     if (!unnamed_->functions)
       unnamed_->functions = std::make_unique<FunctionRangeList>(std::vector<FunctionRanges::Range>());
   }
-  return unnamed_->functions->find(address);
+  return unnamed_->functions->find_function(address);
 }
 
 // Names are only made for functions that samples hit, which are few.
@@ -424,7 +424,7 @@ std::optional<std::uint32_t> SymbolTable::symbol_row_at(std::uint64_t address) {
       (!is_covered_.empty() && is_covered_[group.first] &&
        std::ranges::lower_bound(covered_, group.first, {}, &Covered::first)->reached > address) ||
       address < choice.others_reach;
-  return is_covered ? overlaps().find(address) : std::nullopt;
+  return is_covered ? overlaps().find_range(address) : std::nullopt;
 }
 
 }  // namespace tacho::symbolize

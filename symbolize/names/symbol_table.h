@@ -40,7 +40,7 @@ class RangeIndex {
   // Ranges that are empty, or end before they start, are ignored.
   explicit RangeIndex(std::vector<RankedRange> ranges);
 
-  std::optional<std::uint32_t> find(std::uint64_t address) const;
+  std::optional<std::uint32_t> find_range(std::uint64_t address) const;
 
  private:
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
@@ -61,14 +61,14 @@ class FunctionRanges {
   };
   virtual ~FunctionRanges() = default;
   // The function that `address` is in; nothing: in none. For any thread.
-  virtual std::optional<Function> find(std::uint64_t address) const = 0;
+  virtual std::optional<Function> find_function(std::uint64_t address) const = 0;
   virtual std::size_t size() const = 0;
 };
 
 class FunctionRangeList : public FunctionRanges {
  public:
   explicit FunctionRangeList(std::vector<Range> ranges);  // in any order
-  std::optional<Function> find(std::uint64_t address) const override;
+  std::optional<Function> find_function(std::uint64_t address) const override;
   std::size_t size() const override { return ranges_.size(); }
 
  private:

@@ -248,7 +248,7 @@ class StackWalk final : public ExpressionContext {
     const std::uint64_t pc = is_at_return_ ? ip_ - 1 : ip_;
     const MappedModule* const found = files_.find(pc);
     UnwindModule::Found rules;
-    if (found) rules = found->module->find(found->offset(pc), machine_.word);
+    if (found) rules = found->module->find_rules(found->offset(pc), machine_.word);
     bool goes_on = false;
     if (rules.status == CfiStatus::Found) {
       goes_on = apply(*rules.row);

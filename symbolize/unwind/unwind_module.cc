@@ -50,7 +50,7 @@ CfiTable CfiTable::from_jit(const JitCode::Function& function) {
 
 std::optional<std::uint64_t> CfiTable::fde_offset(std::uint64_t pc) {
   if (index_by_address_) {
-    const auto entry = index_by_address_->find(pc);
+    const auto entry = index_by_address_->find_entry(pc);
     return entry ? std::optional(entry->fde_address - section_.address)
                  : std::nullopt;  // parse_fde checks it
   }
@@ -60,7 +60,7 @@ std::optional<std::uint64_t> CfiTable::fde_offset(std::uint64_t pc) {
   return std::prev(after)->offset;
 }
 
-CfiTable::Found CfiTable::find(std::uint64_t pc) {
+CfiTable::Found CfiTable::find_rules(std::uint64_t pc) {
   const auto offset = fde_offset(pc);
   if (!offset) return {};
   const CfiSection section = view();
@@ -74,7 +74,7 @@ CfiTable::Found CfiTable::find(std::uint64_t pc) {
 }
 
 Result<ElfImage> UnwindModule::open_checked(const Candidate& candidate, const format::BuildId& wanted) {
-  auto file = files_.open(candidate);
+  auto file = files_.open_candidate(candidate);
   if (!file) return std::move(file.error());
   auto image = image_with_id(std::move(*file), wanted);
   if (!image) return std::move(image.error()).in(files_.local_path(candidate));
@@ -98,7 +98,7 @@ Result<ElfImage> UnwindModule::open_vdso() {
 // Opens the file that has the module's name now.
 Result<ElfImage> UnwindModule::open_named() {
   const std::string path(module_.path);
-  const auto there = files_.open(path);
+  const auto there = files_.open_file(path);
   const auto checked = there ? files_.check_mapped(*there, module_) : Result<>(Done{});
   auto found = checked ? open_checked({.path = path}, module_.build_id) : Result<ElfImage>(checked.error());
   is_named_ = static_cast<bool>(found);
@@ -175,7 +175,7 @@ std::optional<CfiTable> UnwindModule::find_debug_frame() {
   if (module_.kind != ModuleKind::User) return std::nullopt;
   // A file that was found by build id only has no debuglink to follow.
   if (!is_named_) return debug_frame_beside(module_.build_id, "");
-  auto file = files_.open(std::string(module_.path));
+  auto file = files_.open_file(std::string(module_.path));
   const auto elf = file ? ElfFile::open(std::move(*file)) : Result<ElfFile>(std::move(file.error()));
   return elf ? debug_frame_beside(elf->build_id(), elf->debuglink()) : std::nullopt;
 }
@@ -197,7 +197,7 @@ CfiTable* UnwindModule::debug_frame() {
   return debug_frame_ ? &*debug_frame_ : nullptr;
 }
 
-UnwindModule::Found UnwindModule::find(std::uint64_t offset, std::uint8_t address_size) {
+UnwindModule::Found UnwindModule::find_rules(std::uint64_t offset, std::uint8_t address_size) {
   if (!has_opened_tables_ && !is_disabled_) open_tables();
   if (!missing_reason_.empty()) return {};
   if (is_jit_ ? address_size != 8 : image()->address_size() != address_size) {
@@ -215,9 +215,9 @@ UnwindModule::Found UnwindModule::look_up(std::uint64_t offset) {
   const auto pc = is_jit_ ? std::optional(offset) : image()->code_address(offset);
   if (!pc) return {CfiStatus::NoFunction, nullptr};
   CfiTable::Found found;
-  if (eh_frame_) found = eh_frame_->find(*pc);
+  if (eh_frame_) found = eh_frame_->find_rules(*pc);
   if (!found.row && !found.is_damaged)
-    if (CfiTable* const other = debug_frame()) found = other->find(*pc);
+    if (CfiTable* const other = debug_frame()) found = other->find_rules(*pc);
   if (found.is_damaged) return {};
   return {found.row ? CfiStatus::Found : CfiStatus::NoFunction, found.row};
 }

@@ -46,7 +46,7 @@ class CfiTable {
     const UnwindRow* row = nullptr;
     bool is_damaged = false;  // a function covers the address, but its rules are damaged
   };
-  Found find(std::uint64_t pc);
+  Found find_rules(std::uint64_t pc);
 
  private:
   CfiTable(ElfImage::Section section, CfiForm form, std::endian order, std::uint8_t address_size)
@@ -89,12 +89,12 @@ class UnwindModule {
     const UnwindRow* row = nullptr;  // valid until check_late_build_id() opens another file
   };
   // `offset`: of the address in the file; `address_size`: of the process, 4 or 8.
-  Found find(std::uint64_t offset, std::uint8_t address_size);
+  Found find_rules(std::uint64_t offset, std::uint8_t address_size);
   // Reads a word of that size at a file offset.
   std::optional<std::uint64_t> word(std::uint64_t offset, std::uint8_t size);
-  // Call it before each find() and word(). If a pipe brought the module's build id after a file with another
-  // id was opened, opens the file with the right id and frees the rows of the other; if there is none,
-  // call chains end in the module.
+  // Call it before each find_rules() and word(). If a pipe brought the module's build id after a file with
+  // another id was opened, opens the file with the right id and frees the rows of the other; if there is
+  // none, call chains end in the module.
   void check_late_build_id() {
     if (was_unsure_ && !module_.build_id.empty()) open_again();
   }

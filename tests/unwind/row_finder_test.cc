@@ -55,7 +55,7 @@ TEST(RowFinder, RowsAreThoseOfTheTable) {
       ASSERT_TRUE(table);
       ASSERT_FALSE(table->rows.empty());
       for (std::uint64_t offset = 0x0ff0; offset < 0x1100; ++offset) {
-        const Row* const row = table->find(kBase + offset);
+        const Row* const row = table->find_row(kBase + offset);
         const std::string wanted = row == nullptr ? "21 0 0" : text_of(*row);
         EXPECT_EQ(text_of(finder->row_at(kBase + offset).row), wanted) << offset;
         EXPECT_EQ(text_of(finder->row_at_offset(offset).row), wanted) << offset;
@@ -84,7 +84,7 @@ TEST(RowFinder, RowsOfDebugFrameAreThoseOfTheTable) {
       ASSERT_TRUE(table);
       EXPECT_EQ(finder->row_at(kBase + 0x1050).row.cfa, 4);
       for (std::uint64_t offset = 0x0ff0; offset < 0x1140; ++offset) {
-        const Row* const row = table->find(kBase + offset);
+        const Row* const row = table->find_row(kBase + offset);
         EXPECT_EQ(text_of(finder->row_at(kBase + offset).row), row == nullptr ? "21 0 0" : text_of(*row))
             << offset;
       }
@@ -106,7 +106,7 @@ TEST(RowFinder, RowsOfSframeAloneAreThoseOfItsTable) {
   ASSERT_TRUE(table);
   ASSERT_GT(table->rows.size(), 10u);
   for (std::uint64_t pc = table->base - 16; pc < table->base + table->rows.back().pc + 16; ++pc) {
-    const Row* const row = table->find(pc);
+    const Row* const row = table->find_row(pc);
     EXPECT_EQ(text_of(finder->row_at(pc).row), row == nullptr ? "21 0 0" : text_of(*row)) << pc;
   }
   EXPECT_GE(finder->bytes(), table->rows.size() * sizeof(Row));
@@ -127,7 +127,7 @@ TEST(RowFinder, RowsOfARealProgramAreThoseOfItsTable) {
   std::size_t different = 0;
   for (const Row& row : table->rows) {
     for (const std::uint64_t address : {table->base + row.pc, table->base + row.pc - 1}) {
-      const Row* const wanted = table->find(address);
+      const Row* const wanted = table->find_row(address);
       if (wanted != nullptr && text_of(finder->row_at(address).row) != text_of(*wanted)) ++different;
     }
   }

@@ -32,7 +32,7 @@ std::string row_at(const Code& program, std::uint64_t offset = 0, const Code& en
                    const std::string& augmentation = "zR") {
   const RowTable table = table_of(
       {{.start = kText, .size = 0x100, .program = program, .entry = entry, .augmentation = augmentation}});
-  const Row* const row = table.find(kBase + kText + offset);
+  const Row* const row = table.find_row(kBase + kText + offset);
   return row == nullptr
              ? "none"
              : std::to_string(row->kind) + " " + std::to_string(row->cfa) + " " + std::to_string(row->rbp);
@@ -54,7 +54,7 @@ TEST(RowTable, RowsOfArm64SayWhereTheReturnAddressIs) {
     const auto frames = test::eh_frame({function}, kSection);
     const auto table = build_row_table(
         {frames.bytes, kSection, CfiForm::EhFrame, std::endian::little, 8, CfiMachine::Arm64});
-    const Row* const found = table ? table->find(kBase + kText + offset) : nullptr;
+    const Row* const found = table ? table->find_row(kBase + kText + offset) : nullptr;
     return found == nullptr ? "none"
                             : std::to_string(found->kind) + " " + std::to_string(found->cfa) + " " +
                                   std::to_string(found->rbp);
@@ -96,7 +96,7 @@ TEST(RowTable, NeighboursThatSayTheSameAreOneRow) {
   EXPECT_EQ(table.rows[2].pc, 0x100u);
   EXPECT_EQ(table.rows[3].pc, 0x140u) << "where rbx is does not matter";
   EXPECT_EQ(table.functions, 3u);
-  EXPECT_EQ(table.find(kBase + 0xfff), nullptr);
+  EXPECT_EQ(table.find_row(kBase + 0xfff), nullptr);
 }
 
 TEST(RowTable, WhoeverHasNoCallerEndsAStack) { EXPECT_EQ(row_at({0x07, 16}), "20 0 0"); }
@@ -154,9 +154,9 @@ TEST(RowTable, ADamagedProgramIsKnownUpToTheDamage) {
 TEST(RowTable, FunctionsThatOverlapAreClipped) {
   const RowTable table = table_of({{.start = 0x1000, .size = 0x80, .program = {}},
                                    {.start = 0x1040, .size = 0x80, .program = {0x0e, 32}}});
-  EXPECT_EQ(table.find(kBase + 0x107f)->cfa, 1);
-  EXPECT_EQ(table.find(kBase + 0x1080)->cfa, 4);
-  EXPECT_EQ(table.find(kBase + 0x10c0)->kind, TACHO_UNWIND_NOTHING);
+  EXPECT_EQ(table.find_row(kBase + 0x107f)->cfa, 1);
+  EXPECT_EQ(table.find_row(kBase + 0x1080)->cfa, 4);
+  EXPECT_EQ(table.find_row(kBase + 0x10c0)->kind, TACHO_UNWIND_NOTHING);
 }
 
 TEST(RowTable, RowsAscendWhateverAFunctionSays) {
@@ -210,7 +210,7 @@ const std::vector<Function> kOfDebugFrame{{.start = 0, .size = 0x2000, .program 
 std::string cfa_by_offset(const RowTable& table) {
   std::string found;
   for (std::uint64_t place = kInEhFrame - 0x40; place < kInBoth + 0x80; place += 0x40) {
-    const Row* const row = table.find(kBase + place);
+    const Row* const row = table.find_row(kBase + place);
     found += row == nullptr || row->kind == TACHO_UNWIND_NOTHING ? "-" : std::to_string(row->cfa);
   }
   return found;
@@ -304,7 +304,7 @@ TEST(RowTable, WhatIsNotDescribedAtTheEntryIsTheEndOfAStack) {
     const auto table = image ? row_table_of(*image) : Result<RowTable>(image.error());
     if (!table) return std::string(table.error().what);
     EXPECT_TRUE(std::ranges::is_sorted(table->rows, std::ranges::less_equal{}, &Row::pc));
-    const Row* const row = table->find(kBase + place);
+    const Row* const row = table->find_row(kBase + place);
     return row == nullptr ? std::string("none") : std::to_string(row->kind);
   };
   constexpr std::uint64_t kFirst = kBase + 0x1000, kGap = kBase + 0x1200, kBehind = kBase + 0x1480;

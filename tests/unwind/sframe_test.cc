@@ -187,8 +187,8 @@ TEST(Sframe, ALinkersSectionSaysWhatItsCallFrameInformationSays) {
   std::size_t compared = 0;
   const auto compare = [&](const SframeFunction& function) {
     for (std::uint64_t pc = function.start; pc < function.end; ++pc) {
-      const Row* const one = table->find(pc);
-      const Row* const other = both->find(pc);
+      const Row* const one = table->find_row(pc);
+      const Row* const other = both->find_row(pc);
       if (one == nullptr || other == nullptr) {
         ADD_FAILURE() << pc;
         return false;

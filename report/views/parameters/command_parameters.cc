@@ -54,7 +54,7 @@ Result<std::string> answer(const Question& question) {
     return Error{"it has no debugging information (compile with -g, or install its debug symbols)"};
   const auto entry = (*found)->loads.address_of(format::FileOffset{question.offset});
   if (!entry) return Error{"nothing is loaded from there"};
-  const auto values = (*found)->functions.find(*entry, question.symbol, question.wanted);
+  const auto values = (*found)->functions.find_values(*entry, question.symbol, question.wanted);
   if (!values) return values.error();
   std::string lines;
   for (const ParameterValue& value : *values) lines += line_of(value);

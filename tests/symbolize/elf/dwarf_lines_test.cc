@@ -27,7 +27,7 @@ Result<DwarfLines> open_lines(const std::string& path, const std::string& root =
 std::string calls_at(DwarfLines& lines, std::uint64_t address, const LinkerSymbol& symbol,
                      UseSymbolName use_symbol_name = UseSymbolName::AsPerf) {
   std::vector<Call> calls;
-  lines.find({address}, symbol, use_symbol_name, calls);
+  lines.find_calls({address}, symbol, use_symbol_name, calls);
   std::string text;
   for (const Call& call : calls) {
     text += std::string(call.function) + " " + std::string(call.file.substr(call.file.rfind('/') + 1)) + ":" +

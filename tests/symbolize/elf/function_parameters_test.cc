@@ -66,7 +66,7 @@ Result<ParameterValue> find(const std::string& entries, const std::string& wante
   folder.write("/x", test::elf_file(test::dwarf(kAbbreviations, entries)));
   auto parameters = FunctionParameters::open(std::move(*format::open_input(folder.path() + "/x")));
   if (!parameters) return std::move(parameters.error());
-  auto found = parameters->find({test::kUnitStart}, "f", {wanted});
+  auto found = parameters->find_values({test::kUnitStart}, "f", {wanted});
   if (!found) return std::move(found.error());
   return std::move(found->front());
 }
@@ -143,7 +143,7 @@ std::string place_on_arm64(std::uint64_t entry, const std::string& wanted) {
   auto parameters = FunctionParameters::open(
       std::move(*format::open_input(std::string(TACHO_TEST_DATA) + "/arguments_arm64.so")));
   if (!parameters) return parameters.error().what;
-  const auto found = parameters->find({entry}, "f", {wanted});
+  const auto found = parameters->find_values({entry}, "f", {wanted});
   if (!found) return found.error().what;
   const ParameterValue& value = found->front();
   const std::string name(value.register_name);

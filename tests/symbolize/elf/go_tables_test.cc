@@ -33,7 +33,7 @@ std::string text_of(const std::vector<Call>& calls) {
 
 std::string go_calls_at(LineSource& tables, std::uint64_t address) {
   std::vector<Call> calls;
-  tables.find({address}, {}, UseSymbolName::Outermost, calls);
+  tables.find_calls({address}, {}, UseSymbolName::Outermost, calls);
   return text_of(calls);
 }
 

@@ -48,7 +48,7 @@ struct Asked {
     auto opened = DwarfLines::open(std::move(*format::open_input(folder.path() + "/x")), "");
     if (opened) lines.emplace(std::move(*opened));
     if (lines) {
-      lines->find({kInside}, {}, UseSymbolName::Innermost, answer.calls);
+      lines->find_calls({kInside}, {}, UseSymbolName::Innermost, answer.calls);
       answer.missing_reason = lines->missing_reason();
       answer.left_out = lines->left_out();
     } else {

@@ -49,7 +49,7 @@ std::vector<std::byte> table(std::initializer_list<std::string_view> folders,
 }
 
 std::vector<Md5> sums(const std::vector<std::byte>& lines, std::string_view path) {
-  return LineSums({.lines = lines, .line_texts = {}, .texts = {}}).of(path);
+  return LineSums({.lines = lines, .line_texts = {}, .texts = {}}).sums_of(path);
 }
 
 TEST(LineSums, AFileHasTheSumBesideItsName) {

@@ -29,10 +29,10 @@ struct Place {
 TEST(ModuleCode, IsWhatStandsAtThatOffsetUpToTheFilesEnd) {
   Place place;
   ModuleCode code{DebugFiles(place.root.path())};
-  const auto read = code.read(place.module, 64, 16);
+  const auto read = code.read_code(place.module, 64, 16);
   EXPECT_TRUE(std::ranges::equal(read, std::span(place.content).subspan(64, 16)));
-  EXPECT_EQ(code.read(place.module, place.content.size() - 3, 16).size(), 3u);
-  EXPECT_TRUE(code.read(place.module, ~std::uint64_t{0} - 2, 16).empty());
+  EXPECT_EQ(code.read_code(place.module, place.content.size() - 3, 16).size(), 3u);
+  EXPECT_TRUE(code.read_code(place.module, ~std::uint64_t{0} - 2, 16).empty());
   EXPECT_TRUE(code.is_64_bit(place.module));
 }
 
@@ -40,7 +40,7 @@ TEST(ModuleCode, OfAnotherBuildIsNotUsed) {
   Place place;
   ModuleCode code{DebugFiles(place.root.path())};
   place.module.build_id = *format::BuildId::from_hex("ffffffffffffffffffffffffffffffffffffffff");
-  EXPECT_TRUE(code.read(place.module, 0, 16).empty());
+  EXPECT_TRUE(code.read_code(place.module, 0, 16).empty());
 }
 
 TEST(ModuleCode, WithoutABuildIdTheFileOfThatNameComesLast) {
@@ -49,7 +49,7 @@ TEST(ModuleCode, WithoutABuildIdTheFileOfThatNameComesLast) {
   ran.back() ^= 1;
   const auto last = [&](const PinnedFiles* held, const format::Features* features) {
     ModuleCode code{DebugFiles(place.root.path(), {}, held), features};
-    const auto read = code.read(place.module, ran.size() - 1, 1);
+    const auto read = code.read_code(place.module, ran.size() - 1, 1);
     return read.empty() ? -1 : static_cast<signed char>(read[0]);
   };
   const int by_name = static_cast<signed char>(place.content.back());
@@ -70,10 +70,10 @@ TEST(ModuleCode, OfTheKernelAndOfWhatHasNoFileIsNotRead) {
   Place place;
   ModuleCode code{DebugFiles(place.root.path())};
   place.module.kind = ModuleKind::Kernel;
-  EXPECT_TRUE(code.read(place.module, 0, 16).empty());
+  EXPECT_TRUE(code.read_code(place.module, 0, 16).empty());
   Module gone;
   gone.path = "/lib/gone.so";
-  EXPECT_TRUE(code.read(gone, 0, 16).empty());
+  EXPECT_TRUE(code.read_code(gone, 0, 16).empty());
   EXPECT_FALSE(code.is_64_bit(gone));
 }
 
@@ -100,20 +100,20 @@ TEST(FunctionRanges, AreThoseOfTheFdes) {
     const std::uint64_t start = fde.start - code[0].address + code[0].offset,
                         end = start + fde.end - fde.start;
     for (const std::uint64_t address : {start, end - 1}) {
-      const auto found = functions->find(address);
+      const auto found = functions->find_function(address);
       ASSERT_TRUE(found) << std::hex << address;
       EXPECT_EQ(found->range.start, start);
       EXPECT_EQ(found->range.end, end);
       EXPECT_LT(found->number, functions->size());
       numbers.insert(found->number);
     }
-    const auto after = functions->find(end);
+    const auto after = functions->find_function(end);
     EXPECT_TRUE(!after || after->range.start == end);
   }
   EXPECT_GT(fdes, 1000u);
   EXPECT_EQ(numbers.size(), fdes);
-  EXPECT_FALSE(functions->find(0));
-  EXPECT_FALSE(functions->find(~std::uint64_t{0}));
+  EXPECT_FALSE(functions->find_function(0));
+  EXPECT_FALSE(functions->find_function(~std::uint64_t{0}));
 }
 
 }  // namespace

@@ -21,13 +21,13 @@ TEST(BackgroundReader, ThePiecesAreTheFile) {
     BackgroundReader file(folder.path() + "/text", 1'000'000);
     std::string read;
     for (;;) {
-      const auto piece = file.next();
+      const auto piece = file.next_piece();
       ASSERT_TRUE(piece) << piece.error().what;
       if (piece->empty()) break;
       read.append(reinterpret_cast<const char*>(piece->data()), piece->size());
     }
     EXPECT_EQ(read, content);
-    const auto more = file.next();
+    const auto more = file.next_piece();
     EXPECT_TRUE(more && more->empty()) << "the end stays";
   }
 }
@@ -36,15 +36,15 @@ TEST(BackgroundReader, AFileThatIsLargerThanItsLimitIsAnError) {
   const test::Folder folder;
   folder.write("/text", std::string(5000, 'x'));
   BackgroundReader file(folder.path() + "/text", 4999);
-  auto piece = file.next();
-  while (piece && !piece->empty()) piece = file.next();
+  auto piece = file.next_piece();
+  while (piece && !piece->empty()) piece = file.next_piece();
   ASSERT_FALSE(piece);
   EXPECT_NE(piece.error().what.find("larger than the 4999 bytes"), std::string::npos);
 }
 
 TEST(BackgroundReader, AFileThatIsNotThereIsAnError) {
   BackgroundReader file("/nowhere/at/all", 10);
-  EXPECT_FALSE(file.next());
+  EXPECT_FALSE(file.next_piece());
 }
 
 // The most memory that this process has had, in KiB.

@@ -62,9 +62,9 @@ TEST(DebugFiles, ReadsBelowItsRoot) {
   const test::Folder root;
   root.write("/etc/x", "below");
   const DebugFiles files(root.path());
-  EXPECT_EQ(text(files.read("/etc/x", 100)), "below");
-  EXPECT_NE(text(files.read("/etc/passwd", 1 << 20)).find("No such file"), std::string::npos);
-  EXPECT_NE(text(files.read("/etc/x", 2)).find("larger than 2 bytes"), std::string::npos);
+  EXPECT_EQ(text(files.read_file("/etc/x", 100)), "below");
+  EXPECT_NE(text(files.read_file("/etc/passwd", 1 << 20)).find("No such file"), std::string::npos);
+  EXPECT_NE(text(files.read_file("/etc/x", 2)).find("larger than 2 bytes"), std::string::npos);
 }
 
 // Opening is an act already: a device does something, and whoever waits at a FIFO goes on.
@@ -82,14 +82,14 @@ TEST(DebugFiles, WhatIsNoRegularFileIsNotEvenOpened) {
   };
   for (const DebugFiles& files : {DebugFiles(root.path()), DebugFiles("")}) {
     const std::string folder = files.root().empty() ? root.path() : "";
-    const auto fifo = files.open(folder + "/fifo");
+    const auto fifo = files.open_file(folder + "/fifo");
     ASSERT_FALSE(fifo);
     EXPECT_NE(fifo.error().what.find("is not a regular file"), std::string::npos) << fifo.error().what;
     EXPECT_FALSE(was_opened());
-    EXPECT_TRUE(files.open(folder + "/file"));
+    EXPECT_TRUE(files.open_file(folder + "/file"));
     EXPECT_TRUE(was_opened()) << "the test can see it";
   }
-  EXPECT_FALSE(DebugFiles("").open("/proc/self/status")) << "made up by the kernel";
+  EXPECT_FALSE(DebugFiles("").open_file("/proc/self/status")) << "made up by the kernel";
 }
 
 // The path comes out of a capture, and the links out of a tree that came with it.
@@ -100,9 +100,9 @@ TEST(DebugFiles, NothingLeadsOutOfTheRoot) {
   std::filesystem::create_symlink(outside.path() + "/secret", root.path() + "/absolute");
   std::filesystem::create_symlink("../" + outside.path().substr(5) + "/secret", root.path() + "/climbing");
   const DebugFiles files(root.path());
-  for (const char* path : {"/absolute", "/climbing"}) EXPECT_FALSE(files.open(path)) << path;
+  for (const char* path : {"/absolute", "/climbing"}) EXPECT_FALSE(files.open_file(path)) << path;
   const std::string up = "/../../../../../.." + outside.path() + "/secret";
-  EXPECT_FALSE(files.open(up));
+  EXPECT_FALSE(files.open_file(up));
 }
 
 // Before Linux 5.6 there is no openat2(). Its refusal is for a process of its own.
@@ -125,8 +125,8 @@ TEST(DebugFiles, NothingLeadsOutOfTheRootOnOldKernels) {
       ::_exit(64);
     const DebugFiles files(root.path());
     const std::string up = "/../../../../../.." + outside.path() + "/folder/secret";
-    const bool is_found[] = {bool(files.open("/usr/lib/x")), bool(files.open("/lib/x")),
-                             bool(files.open("/out/secret")), bool(files.open(up))};
+    const bool is_found[] = {bool(files.open_file("/usr/lib/x")), bool(files.open_file("/lib/x")),
+                             bool(files.open_file("/out/secret")), bool(files.open_file(up))};
     int bits = 0;
     for (int i = 0; i < 4; ++i) bits |= is_found[i] ? 1 << i : 0;
     ::_exit(bits);
@@ -141,7 +141,7 @@ TEST(DebugFiles, ALinkInsideTheRootIsFollowedAsTheHostWould) {
   const test::Folder root;
   root.write("/usr/lib/x", "found");
   std::filesystem::create_symlink("/usr/lib", root.path() + "/lib");
-  EXPECT_EQ(text(DebugFiles(root.path()).read("/lib/x", 100)), "found");
+  EXPECT_EQ(text(DebugFiles(root.path()).read_file("/lib/x", 100)), "found");
 }
 
 TEST(DebugFiles, OnlyRegularFilesAreOpenedAndNothingIsWaitedFor) {
@@ -151,7 +151,7 @@ TEST(DebugFiles, OnlyRegularFilesAreOpenedAndNothingIsWaitedFor) {
                                    {"", root.path() + "/fifo"},
                                    {root.path(), std::string("/")},
                                    {"", std::string("/dev/null")}}) {
-    const auto file = DebugFiles(base).open(path);
+    const auto file = DebugFiles(base).open_file(path);
     EXPECT_FALSE(file) << base << path;
   }
 }

@@ -25,11 +25,11 @@ TEST(PackedSection, CallFrameInformationIsReadFromThem) {
     auto table = CfiTable::from_debug_frame(*image);
     ASSERT_TRUE(table) << name;
     for (const std::uint64_t pc : {kOuter, kLate}) {
-      const auto found = table->find(pc);
+      const auto found = table->find_rules(pc);
       ASSERT_TRUE(found.row) << name;
       EXPECT_EQ(found.row->cfa.offset, 8) << name;
     }
-    EXPECT_FALSE(table->find(0x10).row) << name;
+    EXPECT_FALSE(table->find_rules(0x10).row) << name;
   }
 }
 

@@ -351,10 +351,10 @@ TEST(JitCode, UnwindingInformationBelongsToTheNextFunction) {
   JitCode::Function function{.size = kSize, .eh_frame = dump->events()[0].eh_frame, .order = dump->order()};
   EXPECT_EQ(function.eh_frame_address(), JitCode::kTextOffset + kRounded);
   CfiTable table = CfiTable::from_jit(function);
-  ASSERT_TRUE(table.find(JitCode::kTextOffset).row);
-  EXPECT_EQ(table.find(JitCode::kTextOffset).row->cfa.offset, 8);
-  EXPECT_EQ(table.find(JitCode::kTextOffset + 1).row->cfa.offset, 16);
-  EXPECT_FALSE(table.find(JitCode::kTextOffset + kSize).row);
+  ASSERT_TRUE(table.find_rules(JitCode::kTextOffset).row);
+  EXPECT_EQ(table.find_rules(JitCode::kTextOffset).row->cfa.offset, 8);
+  EXPECT_EQ(table.find_rules(JitCode::kTextOffset + 1).row->cfa.offset, 16);
+  EXPECT_FALSE(table.find_rules(JitCode::kTextOffset + kSize).row);
 }
 
 TEST(JitCode, SaysWhyAJitdumpIsNotUsed) {

@@ -223,18 +223,18 @@ TEST(SimpleperfSymbols, NamesAreFoundByPlacesInTheirFile) {
   put(section, "[kernel.kallsyms]", kKernelList, 0, {{0xffffffff81000000, 16, "start"}}, {});
   put(section, "/a.dex", kDex, 0, {{0x40, 8, "a.Main.run"}}, {});
   SimpleperfSymbols carried(section.view());
-  auto* const library = carried.of("/lib/b.so");
+  auto* const library = carried.table_of("/lib/b.so");
   ASSERT_TRUE(library);
   EXPECT_EQ(library->find_symbol(0x1017)->name, "first");
   EXPECT_EQ(library->find_symbol(0x1018), nullptr);
   EXPECT_EQ(library->find_symbol(0x1020)->name, "second");
-  auto* const kernel = carried.of("[kernel.kallsyms]");
+  auto* const kernel = carried.table_of("[kernel.kallsyms]");
   ASSERT_TRUE(kernel);
   EXPECT_EQ(kernel->find_symbol(0xffffffff81000008)->name, "start");
-  auto* const dex = carried.of("/a.dex");
+  auto* const dex = carried.table_of("/a.dex");
   ASSERT_TRUE(dex);
   EXPECT_EQ(dex->find_symbol(0x44)->name, "a.Main.run");
-  EXPECT_FALSE(carried.of("/lib/c.so"));
+  EXPECT_FALSE(carried.table_of("/lib/c.so"));
 }
 
 // Anybody can write many build ids for one path.
@@ -268,7 +268,7 @@ TEST(SimpleperfSymbols, WhatCannotBePlacedHasNoNames) {
   put(section, "/none.so", kElf, 0, {}, {0});
   SimpleperfSymbols carried(section.view());
   for (const char* const path : {"/old.so", "/tmp/perf-1.map", "/none.so"})
-    EXPECT_FALSE(carried.of(path)) << path;
+    EXPECT_FALSE(carried.table_of(path)) << path;
 }
 
 TEST(SimpleperfSymbols, DamageCostsWhatStandsAfterIt) {
@@ -279,13 +279,13 @@ TEST(SimpleperfSymbols, DamageCostsWhatStandsAfterIt) {
   const std::vector<std::byte> bytes(section.view().begin(), section.view().end());
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     SimpleperfSymbols carried(format::Bytes(bytes).first(size));
-    EXPECT_EQ(carried.of("/a") != nullptr, size >= whole) << size;
-    EXPECT_FALSE(carried.of("/b")) << size;
+    EXPECT_EQ(carried.table_of("/a") != nullptr, size >= whole) << size;
+    EXPECT_FALSE(carried.table_of("/b")) << size;
   }
   ByteWriter many;  // more symbols than there is room for
   put(many, "/c", kElf, 0, {}, {0});
   many.patch<std::uint32_t>(sizeof(std::uint32_t) + 3 + 4 + 8, 0x40000000);
-  EXPECT_FALSE(SimpleperfSymbols(many.view()).of("/c"));
+  EXPECT_FALSE(SimpleperfSymbols(many.view()).table_of("/c"));
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ TEST_F(CfiTableTest, TheSearchTableAndTheIndexFindTheSame) {
            by_segment = table(images::Search::Table, images::Headers::SegmentsOnly);
   for (std::uint64_t pc = kBase + 0xff0; pc < kBase + 0x1120; ++pc) {
     for (CfiTable* const other : {&by_index, &by_segment}) {
-      const auto a = by_table.find(pc), b = other->find(pc);
+      const auto a = by_table.find_rules(pc), b = other->find_rules(pc);
       ASSERT_EQ(a.row == nullptr, b.row == nullptr) << std::hex << pc;
       EXPECT_EQ(a.is_damaged, b.is_damaged) << std::hex << pc;
       if (a.row) {
@@ -49,12 +49,12 @@ TEST_F(CfiTableTest, TheSearchTableAndTheIndexFindTheSame) {
 
 TEST_F(CfiTableTest, BetweenFunctionsThereIsNothing) {
   CfiTable found = table(images::Search::Table);
-  EXPECT_EQ(found.find(kBase + 0x1001).row->cfa.offset, 16);
-  EXPECT_EQ(found.find(kBase + 0x109f).row->cfa.offset, 24);
-  EXPECT_FALSE(found.find(kBase + 0xfff).row);
-  EXPECT_FALSE(found.find(kBase + 0x1040).row);
-  EXPECT_FALSE(found.find(kBase + 0x10a0).is_damaged);
-  EXPECT_TRUE(found.find(kBase + 0x1100).is_damaged) << "a function with an unknown instruction";
+  EXPECT_EQ(found.find_rules(kBase + 0x1001).row->cfa.offset, 16);
+  EXPECT_EQ(found.find_rules(kBase + 0x109f).row->cfa.offset, 24);
+  EXPECT_FALSE(found.find_rules(kBase + 0xfff).row);
+  EXPECT_FALSE(found.find_rules(kBase + 0x1040).row);
+  EXPECT_FALSE(found.find_rules(kBase + 0x10a0).is_damaged);
+  EXPECT_TRUE(found.find_rules(kBase + 0x1100).is_damaged) << "a function with an unknown instruction";
 }
 
 // As lld's where code lies before the table: the distances are sorted as unsigned numbers.
@@ -67,8 +67,8 @@ TEST_F(CfiTableTest, ATableThatIsNotAscendingIsNotSearched) {
   ASSERT_TRUE(image);
   auto found = CfiTable::from_eh_frame(*image);
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->find(kBase + 0x1001).row->cfa.offset, 16);
-  EXPECT_EQ(found->find(kBase + 0x109f).row->cfa.offset, 24);
+  EXPECT_EQ(found->find_rules(kBase + 0x1001).row->cfa.offset, 16);
+  EXPECT_EQ(found->find_rules(kBase + 0x109f).row->cfa.offset, 24);
 }
 
 }  // namespace

@@ -136,7 +136,7 @@ void compare(const unwind::CfiSection& section, const unwind::RowTable& table, A
     for (std::uint64_t at = 0; at < size; at += std::max<std::uint64_t>(size / 13, 1)) {
       const std::uint64_t pc = range.start + at;
       const auto rules = unwind::evaluate_cfi(section, *fde, pc);
-      const unwind::Row* const row = table.find(pc);
+      const unwind::Row* const row = table.find_row(pc);
       ASSERT_NE(row, nullptr) << std::hex << pc;
       ++agreement.places;
       if (!rules || row->kind == TACHO_UNWIND_OTHER) {
