@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   environment.btf.push_back({id, {bytes.begin() + static_cast<std::ptrdiff_t>(cut), bytes.end()}});
   BpfFunctions functions(environment);
   (void)functions.program(environment.bpf_programs.front());
-  (void)functions.of(environment.bpf_programs.front());
+  (void)functions.functions_of(environment.bpf_programs.front());
   (void)BpfCallNames(features).lines_of_calls(environment);
   return 0;
 }

@@ -29,7 +29,7 @@ constexpr std::string_view kHead =
 std::string text_of_record(const format::TracingData& tracing, format::Bytes record,
                            TracepointText::Evaluation evaluation, bool& is_compiled) {
   TracepointText texts(tracing, {}, evaluation);
-  const auto text = texts.of(7, record, 0, std::endian::native);
+  const auto text = texts.text_of(7, record, 0, std::endian::native);
   is_compiled = texts.is_compiled(7);
   return text ? std::string(*text) : std::string();
 }

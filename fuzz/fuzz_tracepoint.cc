@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   record[0] = static_cast<std::byte>(*id & 0xff);
   record[1] = static_cast<std::byte>(*id >> 8 & 0xff);
   TracepointText texts(tracing, {});
-  texts.of(*id, record, 0, std::endian::native);
-  texts.of(*id, record, 1, std::endian::native);
+  texts.text_of(*id, record, 0, std::endian::native);
+  texts.text_of(*id, record, 1, std::endian::native);
   return 0;
 }

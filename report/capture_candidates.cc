@@ -160,7 +160,7 @@ std::vector<cli::Candidate> names_of_capture(Session& session, const NamedValues
   for (std::size_t i = 0; i < session.events().size(); ++i) {
     const std::string& event = session.events()[i].name;
     if (values.has_events) add(event, "");
-    const PayloadSchema* const schema = values.has_fields ? schemas.of(i) : nullptr;
+    const PayloadSchema* const schema = values.has_fields ? schemas.schema_of(i) : nullptr;
     if (schema == nullptr) continue;
     for (const PayloadField& field : schema->fields)
       if (field.role != "stack") add(field.name, field.unit.empty() ? event : event + ", " + field.unit);

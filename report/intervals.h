@@ -28,7 +28,7 @@ class Intervals {
   bool is_on() const { return length_ != 0; }
   std::uint64_t length() const { return length_; }  // ns
   // The start of the current interval, in seconds.
-  double begin() const { return static_cast<double>(begin_) / 1e9; }
+  double begin_seconds() const { return static_cast<double>(begin_) / 1e9; }
 
   // False for a sample without a time (its event was recorded without them), which is in no interval. Such
   // samples are counted.

@@ -138,7 +138,7 @@ bool is_jitdump(std::string_view name) { return name.starts_with("jit-") && name
 std::string hidden_folder(std::string_view folder, const Aliases& aliases) {
   if (folder.empty() || std::ranges::find(kCommonFolders, folder) != std::end(kCommonFolders))
     return std::string(folder);
-  return (folder.starts_with('/') ? "/" : "") + aliases.of(folder);
+  return (folder.starts_with('/') ? "/" : "") + aliases.alias_of(folder);
 }
 
 // Replaces the user name of every home directory in the path.
@@ -146,7 +146,7 @@ std::string hidden_user(std::string_view path, const Aliases& aliases) {
   std::string hidden;
   while (const auto user = user_in(path)) {
     const auto begin = static_cast<std::size_t>(user->data() - path.data());
-    hidden += std::string(path.substr(0, begin)) + aliases.of(*user);
+    hidden += std::string(path.substr(0, begin)) + aliases.alias_of(*user);
     path.remove_prefix(begin + user->size());
   }
   return hidden + std::string(path);
@@ -158,7 +158,7 @@ std::string hidden_file(std::string_view path, PathRule rule, const Aliases& ali
   const std::string between = begin == 0 ? "" : "/";
   if (rule == PathRule::Last || is_jitdump(name))
     return hidden_folder(folder, aliases) + between + std::string(name);
-  std::string hidden = between + aliases.of(path);
+  std::string hidden = between + aliases.alias_of(path);
   for (const std::string_view ending : kModuleEndings)
     if (name.ends_with(ending)) hidden += ending;
   return hidden;
@@ -183,7 +183,7 @@ std::uint64_t Aliases::hash(std::string_view text, std::uint64_t number) const {
   return SipHash({key_[0] ^ number, key_[1]}).of(text);
 }
 
-std::string Aliases::of(std::string_view text) const {
+std::string Aliases::alias_of(std::string_view text) const {
   if (text.empty()) return {};
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz234567";
   std::string alias;
@@ -228,10 +228,10 @@ std::string hidden_path(std::string_view path, PathRule rule, const Aliases& ali
     end = kDeleted;
   }
   if (const auto area = start_of(path, kNamedAreas))
-    return std::string(*area) + aliases.of(path.substr(area->size())) + "]" + std::string(end);
+    return std::string(*area) + aliases.alias_of(path.substr(area->size())) + "]" + std::string(end);
   if (is_no_file(path)) return std::string(path) + std::string(end);
   if (const auto folder = start_of(path, kNamedMemory))
-    return std::string(*folder) + aliases.of(path.substr(folder->size())) + std::string(end);
+    return std::string(*folder) + aliases.alias_of(path.substr(folder->size())) + std::string(end);
   return hidden_file(path, rule, aliases) + std::string(end);
 }
 
@@ -401,7 +401,7 @@ std::string_view state_of(How how) {
 Redaction::Redaction() { std::ranges::transform(kWays, how_.begin(), &WayRow::usual); }
 
 PathRule Redaction::path_rule() const {
-  if (hides(Content::Paths)) return of(Content::Paths) == How::Last ? PathRule::Last : PathRule::Hash;
+  if (hides(Content::Paths)) return how_of(Content::Paths) == How::Last ? PathRule::Last : PathRule::Hash;
   return hides(Content::Host) ? PathRule::Users : PathRule::Keep;
 }
 

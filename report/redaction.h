@@ -33,7 +33,7 @@ class Aliases {
   static Aliases of_key(std::string_view text);
 
   // An alias of letters and digits; the empty text stays empty.
-  std::string of(std::string_view text) const;
+  std::string alias_of(std::string_view text) const;
   // An alias for a number; 0 stays 0.
   std::uint64_t of_number(std::uint64_t number) const;
   // Overwrites `bytes` with an alias of the same size; all zeros stay zeros.
@@ -123,8 +123,8 @@ class Redaction {
  public:
   Redaction();  // each class has its default
 
-  How of(Content content) const { return how_[static_cast<std::size_t>(content)]; }
-  bool hides(Content content) const { return of(content) != How::Keep; }
+  How how_of(Content content) const { return how_[static_cast<std::size_t>(content)]; }
+  bool hides(Content content) const { return how_of(content) != How::Keep; }
   PathRule path_rule() const;
 
   // `classes` is "comm,paths" or "all". Refused when a class is unknown or does not allow the treatment.

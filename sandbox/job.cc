@@ -75,7 +75,7 @@ JobControl::JobControl(pid_t child) {
   }
 }
 
-void JobControl::end() {
+void JobControl::end_control() {
   if (!thread_.joinable()) return;
   (void)::shutdown(end_.get(), SHUT_WR);  // unlike close(), it works although children have copies of `end_`
   thread_.join();

@@ -23,10 +23,10 @@ class JobControl {
   explicit JobControl(pid_t child);
   JobControl(const JobControl&) = delete;
   JobControl& operator=(const JobControl&) = delete;
-  ~JobControl() { end(); }
+  ~JobControl() { end_control(); }
 
   // Stops handling signals. Call it before the id of the child's process group can be reused.
-  void end();
+  void end_control();
 
  private:
   format::Fd signals_, end_, watched_end_;  // the last two: a socket pair, whose shutdown ends the thread

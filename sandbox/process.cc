@@ -386,7 +386,7 @@ std::optional<int> end_child(pid_t child, JobControl& job, std::chrono::millisec
   for (; !has_died(child) && Clock::now() < until; pause = std::min(2 * pause, 20))
     (void)::poll(nullptr, 0, pause);
   kill_group(child);  // processes it started meanwhile; the group's number is not reused before waitpid()
-  job.end();
+  job.end_control();
   int status = 0;
   const bool is_dead = has_died(child);
   while (::waitpid(child, &status, WNOHANG) != child)

@@ -260,7 +260,8 @@ Result<std::string> ClickHouse::ask(const std::string& target, std::string_view 
   return !answer && answer.error().code == 0 ? answer : Result<std::string>(std::move(sent.error()));
 }
 
-Result<> ClickHouse::run(const std::string& statement, const SqlValues& values, const SqlReader& reader) {
+Result<> ClickHouse::run_statement(const std::string& statement, const SqlValues& values,
+                                   const SqlReader& reader) {
   SqlValues parameters;
   // The server unescapes a parameter as a cell of TabSeparated.
   for (const auto& [name, value] : values) {

@@ -23,7 +23,8 @@ class ClickHouse {
   explicit ClickHouse(ClickHousePlace place) : place_(std::move(place)) {}
 
   // Runs one statement; `values` are those of {name:Type}.
-  Result<> run(const std::string& statement, const SqlValues& values = {}, const SqlReader& reader = {});
+  Result<> run_statement(const std::string& statement, const SqlValues& values = {},
+                         const SqlReader& reader = {});
   // Inserts the rows of a CSV file with a first line of names.
   Result<> insert(std::string_view table, const std::string& path);
 

@@ -360,7 +360,7 @@ DuckDb::DuckDb(DuckDb&&) noexcept = default;
 DuckDb& DuckDb::operator=(DuckDb&&) noexcept = default;
 DuckDb::~DuckDb() = default;
 
-Result<> DuckDb::run(const std::string& sql, const SqlValues& values, const SqlReader& reader) {
+Result<> DuckDb::run_sql(const std::string& sql, const SqlValues& values, const SqlReader& reader) {
   for (const std::string& statement : sql_statements(sql))
     if (auto done = connection_->run(statement, values, reader); !done) return done;
   return Done{};

@@ -48,7 +48,7 @@ class DuckDb {
 
   // Runs all statements of `sql`, in their order. `reader` gets the rows of each statement that has some.
   // Cells become text in the engine.
-  Result<> run(const std::string& sql, const SqlValues& values = {}, const SqlReader& reader = {});
+  Result<> run_sql(const std::string& sql, const SqlValues& values = {}, const SqlReader& reader = {});
 
   // Gives the rows of one query whose columns are a list of UBIGINTs and a UBIGINT, without making them text.
   using ListRow = std::function<void(std::span<const std::uint64_t> list, std::uint64_t number)>;

@@ -19,11 +19,11 @@ bool is_json_number(std::string_view text) {
 }  // namespace
 
 SqlReader ResultText::reader() {
-  return {.head = [this](std::span<const SqlColumn> columns) { begin(columns); },
-          .row = [this](std::span<const SqlCell> cells) { add(cells); }};
+  return {.head = [this](std::span<const SqlColumn> columns) { begin_table(columns); },
+          .row = [this](std::span<const SqlCell> cells) { add_row(cells); }};
 }
 
-void ResultText::begin(std::span<const SqlColumn> columns) {
+void ResultText::begin_table(std::span<const SqlColumn> columns) {
   end_table();
   columns_.assign(columns.begin(), columns.end());
   for (SqlColumn& column : columns_) column.name = printable(column.name);
@@ -35,7 +35,7 @@ void ResultText::begin(std::span<const SqlColumn> columns) {
   is_first_ = false;
 }
 
-void ResultText::add(std::span<const SqlCell> cells) {
+void ResultText::add_row(std::span<const SqlCell> cells) {
   if (form_ == ResultForm::Text) {
     auto& row = rows_.emplace_back();
     for (const SqlCell& cell : cells) row.push_back(cell ? printable(*cell) : std::string(kNull));

@@ -25,8 +25,8 @@ class ResultText {
   void finish() { end_table(); }
 
  private:
-  void begin(std::span<const SqlColumn> columns);
-  void add(std::span<const SqlCell> cells);
+  void begin_table(std::span<const SqlColumn> columns);
+  void add_row(std::span<const SqlCell> cells);
   void end_table();
 
   TextOutput* out_;

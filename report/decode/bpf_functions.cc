@@ -297,7 +297,7 @@ const BtfFunctions* BpfFunctions::btf(std::uint32_t id) {
 }
 
 // As perf, which names the functions of a program without BTF "F" if it has several.
-std::vector<BpfFunction> BpfFunctions::of(const format::BpfProgramInfo& program) {
+std::vector<BpfFunction> BpfFunctions::functions_of(const format::BpfProgramInfo& program) {
   const Bytes info = program.info, data = program.data;
   std::vector<BpfFunction> functions;
   const std::uint32_t count = u32_at(info, kFunctions);

@@ -91,7 +91,7 @@ class BpfFunctions {
   // `environment` must outlive this.
   explicit BpfFunctions(const format::Environment& environment) : environment_(&environment) {}
   // Empty if the capture has no such information about the program.
-  std::vector<BpfFunction> of(const format::BpfProgramInfo& program);
+  std::vector<BpfFunction> functions_of(const format::BpfProgramInfo& program);
   BpfProgram program(const format::BpfProgramInfo& program);
   static std::uint32_t id(const format::BpfProgramInfo& program);
 

@@ -304,11 +304,11 @@ PayloadSchema tracepoint_schema(std::string_view event_name, std::string_view fo
   return schema;
 }
 
-const PayloadSchema* EventSchemas::of(std::size_t event_index) {
+const PayloadSchema* EventSchemas::schema_of(std::size_t event_index) {
   learn();
   if (known_.size() <= event_index) known_.resize(event_index + 1);
   auto& known = known_[event_index];
-  if (!known) known = find((*events_)[event_index]);
+  if (!known) known = find_schema((*events_)[event_index]);
   return *known ? &**known : nullptr;
 }
 
@@ -328,7 +328,7 @@ void EventSchemas::learn() {
     if (known && !*known) known.reset();  // it may have a description now
 }
 
-std::optional<PayloadSchema> EventSchemas::find(const format::Event& event) const {
+std::optional<PayloadSchema> EventSchemas::find_schema(const format::Event& event) const {
   if (event.attr.type == format::abi::kTracepoint) {
     const auto row = formats_.find(event.attr.config);
     return row == formats_.end() ? std::nullopt

@@ -90,10 +90,10 @@ class EventSchemas {
   EventSchemas(const format::EventSet& events, const format::Features& features)
       : events_(&events), features_(&features) {}
   // Null when the capture has no description of that event's payload.
-  const PayloadSchema* of(std::size_t event_index);
+  const PayloadSchema* schema_of(std::size_t event_index);
 
  private:
-  std::optional<PayloadSchema> find(const format::Event& event) const;
+  std::optional<PayloadSchema> find_schema(const format::Event& event) const;
   void learn();
   const format::EventSet* events_;
   const format::Features* features_;

@@ -221,7 +221,7 @@ void PrintProgram::write(TextBuffer& out, const Piece& piece, format::Bytes reco
   }
 }
 
-void PrintProgram::run(TextBuffer& out, format::Bytes record) const {
+void PrintProgram::print_record(TextBuffer& out, format::Bytes record) const {
   for (const Step& step : line_) {
     switch (step.kind) {
       case Step::Kind::Text:
@@ -985,19 +985,19 @@ Format* TracepointText::State::parsed(std::uint64_t id, format::Bytes record, st
 bool TracepointText::write_plain(TextBuffer& out, std::uint64_t id, format::Bytes record, std::endian order) {
   const Format* const format = state_->parsed(id, record, order);
   if (format == nullptr || !format->program || !format->program->is_plain()) return false;
-  format->program->run(out, record);
+  format->program->print_record(out, record);
   return true;
 }
 
-std::optional<std::string_view> TracepointText::of(std::uint64_t id, format::Bytes record, std::uint32_t cpu,
-                                                   std::endian order) {
+std::optional<std::string_view> TracepointText::text_of(std::uint64_t id, format::Bytes record,
+                                                        std::uint32_t cpu, std::endian order) {
   State& state = *state_;
   const Format* const found = state.parsed(id, record, order);
   if (found == nullptr) return std::nullopt;
   const Format& format = *found;
   if (format.program) {
     state.fast_text.clear();
-    format.program->run(state.fast_text, record);
+    format.program->print_record(state.fast_text, record);
     return state.fast_text.view();
   }
 

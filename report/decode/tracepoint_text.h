@@ -31,7 +31,7 @@ class PrintProgram {
   // Whether the text consists of numbers and printable text of the format, so that it is safe to print.
   bool is_plain() const { return is_plain_; }
   // Appends the text of one record, as libtraceevent prints it. Bytes beyond the record's end are zero.
-  void run(TextBuffer& out, format::Bytes record) const;
+  void print_record(TextBuffer& out, format::Bytes record) const;
 
  private:
   enum class Op : std::uint8_t {
@@ -135,15 +135,15 @@ class TracepointText {
 
   // The text of a record of tracepoint `id` (attr.config), valid until the next call. nullopt when the
   // capture has no format for it.
-  std::optional<std::string_view> of(std::uint64_t id, format::Bytes record, std::uint32_t cpu,
-                                     std::endian order);
+  std::optional<std::string_view> text_of(std::uint64_t id, format::Bytes record, std::uint32_t cpu,
+                                          std::endian order);
   // Appends the same text if it is safe to print as it is (PrintProgram::is_plain()). Otherwise appends
   // nothing and returns false.
   bool write_plain(TextBuffer& out, std::uint64_t id, format::Bytes record, std::endian order);
   // Reports records that could not be printed by their format because the system refused something. To be
   // called once, at the end.
   void report(format::Diagnostics& diagnostics) const;
-  // After of(): whether the tracepoint's format was compiled.
+  // After text_of(): whether the tracepoint's format was compiled.
   bool is_compiled(std::uint64_t id) const;
 
  private:

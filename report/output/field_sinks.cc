@@ -48,13 +48,13 @@ void TextFields::bytes(std::string_view name, format::Bytes value) {
   for (const std::byte byte : value) out_.hex_byte(static_cast<std::uint8_t>(byte));
 }
 
-void TextFields::begin(std::string_view name, char bracket) {
+void TextFields::begin_bracket(std::string_view name, char bracket) {
   key(name);
   out_.character(bracket);
   first_ = true;
 }
 
-void TextFields::end(char bracket) {
+void TextFields::end_bracket(char bracket) {
   out_.character(bracket);
   first_ = false;
 }

@@ -45,15 +45,15 @@ class TextFields : public FieldSink {
   void text(std::string_view name, std::string_view value) override;
   void bytes(std::string_view name, format::Bytes value) override;
   void flag(std::string_view name, bool value) override { number(name, value ? 1 : 0); }
-  void begin_list(std::string_view name) override { begin(name, '['); }
-  void end_list() override { end(']'); }
-  void begin_object(std::string_view name) override { begin(name, '{'); }
-  void end_object() override { end('}'); }
+  void begin_list(std::string_view name) override { begin_bracket(name, '['); }
+  void end_list() override { end_bracket(']'); }
+  void begin_object(std::string_view name) override { begin_bracket(name, '{'); }
+  void end_object() override { end_bracket('}'); }
 
  private:
   void key(std::string_view name);
-  void begin(std::string_view name, char bracket);
-  void end(char bracket);
+  void begin_bracket(std::string_view name, char bracket);
+  void end_bracket(char bracket);
 
   TextBuffer& out_;
   bool first_ = false;  // the next value is the first of a list or object: no blank before it

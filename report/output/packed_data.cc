@@ -14,7 +14,7 @@ void PackedColumn::varint(std::uint64_t number) {
   bytes_ += static_cast<char>(number);
 }
 
-void PackedColumn::add(std::uint64_t number) {
+void PackedColumn::add_number(std::uint64_t number) {
   varint(number);
   ++count_;
 }

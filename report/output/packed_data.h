@@ -35,8 +35,8 @@ enum class ColumnForm : char {
 class PackedColumn {
  public:
   PackedColumn(std::string name, ColumnForm form) : name_(std::move(name)), form_(form) {}
-  void add(std::uint64_t number);        // Numbers, Wide
-  void add_signed(std::int64_t number);  // Signed, Differences
+  void add_number(std::uint64_t number);  // Numbers, Wide
+  void add_signed(std::int64_t number);   // Signed, Differences
   void add_real(double number);
   void add_byte(char byte) {
     bytes_ += byte;
@@ -85,8 +85,8 @@ class PackedColumn {
 class PackedTexts {
  public:
   // Safe to print.
-  void add(std::string_view text) {
-    sizes_.add(text.size());
+  void add_text(std::string_view text) {
+    sizes_.add_number(text.size());
     bytes_.add_bytes(text);
   }
   std::vector<PackedColumn> columns() && {

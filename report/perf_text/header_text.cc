@@ -269,7 +269,7 @@ std::string bpf_program_lines(const Source& source) {
   std::string lines;
   BpfFunctions known(source.environment());
   for (const auto& program : source.environment().bpf_programs) {
-    const auto functions = known.of(program);
+    const auto functions = known.functions_of(program);
     if (functions.empty()) continue;
     const auto line_of = [&](const BpfFunction& function) {
       return fmt::format("{} addr {:#x} size {}\n", source.safe(function.name), function.address,

@@ -267,7 +267,7 @@ void BranchText::write_end(TextBuffer& out, const ResolvedSample& sample, std::u
   const symbolize::Frame& frame = resolver_->frame(location);
   if (!fields.has(Field::Brstack) && fields.has(Field::Brstacksym)) {
     Fields with_offset = fields;
-    with_offset.add(Field::Symoff);
+    with_offset.add_field(Field::Symoff);
     write_symbol(out, frame, with_offset, names_);
   } else {
     const bool is_relative =

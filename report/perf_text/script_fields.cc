@@ -173,7 +173,7 @@ bool FieldChoice::has(Field field) const {
   return std::ranges::any_of(types_, [field](const Choice& choice) { return choice.shown.has(field); });
 }
 
-Fields FieldChoice::of(const format::EventAttr& attr) const { return types_[type_of(attr)].shown; }
+Fields FieldChoice::fields_of(const format::EventAttr& attr) const { return types_[type_of(attr)].shown; }
 
 Result<> FieldChoice::change(std::size_t type, char sign, Field field, std::string_view name,
                              bool is_named_type, std::vector<std::string>& remarks) {
@@ -192,10 +192,10 @@ Result<> FieldChoice::change(std::size_t type, char sign, Field field, std::stri
     choice.shown.remove(field);
     choice.asked.remove(field);
     choice.named.remove(field);
-    choice.refused.add(field);
+    choice.refused.add_field(field);
   } else {
-    choice.shown.add(field);
-    (is_named_type ? choice.named : choice.asked).add(field);
+    choice.shown.add_field(field);
+    (is_named_type ? choice.named : choice.asked).add_field(field);
     choice.refused.remove(field);
   }
   return Done{};
@@ -298,7 +298,7 @@ void FieldChoice::add_chains_of_pipe(const format::EventSet& events) {
     if (!event.attr.samples(abi::kSampleCallchain)) continue;
     Choice& choice = types_[type_of(event.attr)];
     for (const Field field : {Field::Ip, Field::Sym}) {
-      if (!choice.refused.has(field)) choice.shown.add(field);
+      if (!choice.refused.has(field)) choice.shown.add_field(field);
     }
   }
 }
@@ -326,7 +326,7 @@ Result<> FieldChoice::settle(const format::EventSet& events, const std::vector<s
   });
   Choice& trace = types_[abi::kTracepoint];
   if (shows_callchains_ && !trace.is_changed && traces_have_chains) {
-    for (const Field field : {Field::Ip, Field::Sym, Field::Symoff, Field::Dso}) trace.shown.add(field);
+    for (const Field field : {Field::Ip, Field::Sym, Field::Symoff, Field::Dso}) trace.shown.add_field(field);
   }
   return Done{};
 }

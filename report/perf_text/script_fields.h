@@ -60,10 +60,10 @@ class Fields {
  public:
   constexpr Fields() = default;
   constexpr Fields(std::initializer_list<Field> fields) {
-    for (const Field field : fields) add(field);
+    for (const Field field : fields) add_field(field);
   }
   constexpr bool has(Field field) const { return (bits_ >> static_cast<unsigned>(field) & 1) != 0; }
-  constexpr void add(Field field) { bits_ |= std::uint64_t{1} << static_cast<unsigned>(field); }
+  constexpr void add_field(Field field) { bits_ |= std::uint64_t{1} << static_cast<unsigned>(field); }
   constexpr void remove(Field field) { bits_ &= ~(std::uint64_t{1} << static_cast<unsigned>(field)); }
   constexpr Fields operator|(const Fields& others) const {
     Fields all;
@@ -95,7 +95,7 @@ class FieldChoice {
   // --as-perf: payloads are decoded only if -F has that field.
   void dump_payloads();
 
-  Fields of(const format::EventAttr& attr) const;
+  Fields fields_of(const format::EventAttr& attr) const;
   // Whether -F has the field for the event's type.
   bool asks_for(const format::EventAttr& attr, Field field) const;
   // Whether -F changed the fields of the event's type.

@@ -454,7 +454,7 @@ const BpfFunction* CodeAnnotator::bpf_function(const FunctionContext& context) {
     BpfFunctions functions(environment);
     bpf_functions_.emplace();
     for (const format::BpfProgramInfo& program : environment.bpf_programs)
-      for (BpfFunction& function : functions.of(program)) {
+      for (BpfFunction& function : functions.functions_of(program)) {
         const std::uint64_t address = function.address;
         bpf_functions_->try_emplace(address, std::move(function));
       }

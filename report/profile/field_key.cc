@@ -200,7 +200,7 @@ Result<EventPairs> EventPairs::find_events(const PairQuestion& question, const f
     const std::string_view name = question.keys.empty() ? kUsualKey
                                   : i == 0              ? std::string_view(question.keys.front())
                                                         : std::string_view(question.keys.back());
-    auto found = find_keys(name, schemas.of(*event), names[*event]);
+    auto found = find_keys(name, schemas.schema_of(*event), names[*event]);
     if (!found) return std::move(found.error());
     keys[i] = std::move(*found);
   }

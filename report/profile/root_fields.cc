@@ -15,7 +15,7 @@ namespace tacho::report {
 
 const std::optional<FieldKey>& RootFields::key_of(const std::string& field, std::size_t event) {
   const auto [known, is_new] = keys_.try_emplace({field, event});
-  const PayloadSchema* const schema = is_new ? schemas_.of(event) : nullptr;
+  const PayloadSchema* const schema = is_new ? schemas_.schema_of(event) : nullptr;
   if (schema == nullptr || field_named(*schema, field) == nullptr) return known->second;
   if (auto key = FieldKey::find_field("", field, *schema, session_->events()[event].name))
     known->second = std::move(*key);
@@ -40,7 +40,7 @@ std::string RootFields::text(const std::string& field, const ResolvedSample& sam
 Result<> RootFields::check(std::string_view option, std::span<const RootFrame> roots) {
   std::vector<std::string> known{"comm", "pid", "tid", "cpu", "cgroup", "event", "none"};
   for (std::size_t event = 0; event < session_->events().size(); ++event)
-    if (const PayloadSchema* const schema = schemas_.of(event))
+    if (const PayloadSchema* const schema = schemas_.schema_of(event))
       for (const PayloadField& field : schema->fields) known.push_back(field.name);
   for (const RootFrame& root : roots)
     if (root.kind == RootKind::Field && std::ranges::count(known, root.field) == 0)

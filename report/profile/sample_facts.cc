@@ -87,7 +87,7 @@ std::uint64_t SampleFacts::number_of_text(char kind, const std::string& text) {
 // --raw-trace: each field by itself, with a blank before its name.
 std::string SampleFacts::raw_trace_text(const ResolvedSample& sample) {
   std::string text;
-  const PayloadSchema* const schema = schemas_.of(sample.event_index);
+  const PayloadSchema* const schema = schemas_.schema_of(sample.event_index);
   if (schema == nullptr) return text;
   for (const PayloadField& field : schema->fields)
     text +=
@@ -97,11 +97,11 @@ std::string SampleFacts::raw_trace_text(const ResolvedSample& sample) {
 
 std::string SampleFacts::trace_text(const ResolvedSample& sample) {
   if (!traces_) traces_.emplace(session_->features().tracing, TracepointText::FindFunction());
-  if (const auto text =
-          traces_->of(sample.event().attr.config, sample.fields->raw, sample.fields->cpu, sample.order)) {
+  if (const auto text = traces_->text_of(sample.event().attr.config, sample.fields->raw, sample.fields->cpu,
+                                         sample.order)) {
     return std::string(*text);
   }
-  const PayloadSchema* const schema = schemas_.of(sample.event_index);
+  const PayloadSchema* const schema = schemas_.schema_of(sample.event_index);
   return schema == nullptr ? std::string()
                            : show_payload(*schema, sample.fields->raw, sample.order, Names::Raw);
 }

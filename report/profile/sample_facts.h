@@ -57,7 +57,7 @@ class SampleFacts {
   const FactOptions& options() const { return options_; }
   Session& session() const { return *session_; }
   // The schema of an event's payload or record; null: the capture has none.
-  const PayloadSchema* schema_of(std::size_t event) { return schemas_.of(event); }
+  const PayloadSchema* schema_of(std::size_t event) { return schemas_.schema_of(event); }
   EventSchemas& schemas() { return schemas_; }
 
   // The number of a tracepoint's text; for other events, of "N/A".

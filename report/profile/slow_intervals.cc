@@ -150,7 +150,7 @@ Result<> SlowIntervals::find_latency(const std::vector<std::string>& names) {
   std::string choices;
   std::vector<std::pair<std::size_t, const PayloadField*>> fitting;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const PayloadSchema* const schema = only && *only != i ? nullptr : schemas.of(i);
+    const PayloadSchema* const schema = only && *only != i ? nullptr : schemas.schema_of(i);
     if (schema == nullptr) continue;
     const PayloadField* const usual = latency_of(*schema);
     for (const PayloadField& one : schema->fields) {

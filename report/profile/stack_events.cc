@@ -39,7 +39,7 @@ void StackEvents::learn() {
     const bool waits = field_with(i, "queued") || field_with(i, "stack") || field_with(i, "weight");
     has_waits_ |= waits && !wakes;
     const PayloadField* const weight = weight_.empty() ? field_with(i, "weight") : nullptr;
-    const bool has_named = names_field() && weight_field(schemas_.of(i), weight_) != nullptr;
+    const bool has_named = names_field() && weight_field(schemas_.schema_of(i), weight_) != nullptr;
     has_named_weight_ |= has_named;
     facts_.push_back({name, false, is_in_line, weight, has_named, wakes, std::nullopt, false});
   }
@@ -51,7 +51,7 @@ void StackEvents::learn() {
 }
 
 const PayloadField* StackEvents::field_with(std::size_t event, std::string_view role) {
-  const PayloadSchema* const schema = schemas_.of(event);
+  const PayloadSchema* const schema = schemas_.schema_of(event);
   return schema == nullptr ? nullptr : field_with_role(*schema, role);
 }
 
@@ -84,7 +84,7 @@ std::optional<std::uint64_t> StackEvents::weight_of(const ResolvedSample& sample
     const bool has_period = (!as_perl_ || facts.is_in_line) && sample.period != 0;
     return has_period ? sample.period : 1;
   }
-  if (const PayloadField* const field = weight_field(schemas_.of(sample.event_index), weight_))
+  if (const PayloadField* const field = weight_field(schemas_.schema_of(sample.event_index), weight_))
     return field_weight(*field, sample);
   ++unreadable_;
   return std::nullopt;
@@ -121,7 +121,7 @@ std::string StackEvents::why_without_stacks() {
     const bool is_asked_for = asked_for_.empty() || facts_[i].is_asked_for;
     if (!is_asked_for || !field_with(i, "count")) continue;
     counted.append(counted.empty() ? "'" : ", '").append(printable(facts_[i].name)).append("'");
-    for (const PayloadField& field : schemas_.of(i)->fields) {
+    for (const PayloadField& field : schemas_.schema_of(i)->fields) {
       if (field.role == "key" || field.role == "function")
         keys.append(keys.empty() ? "" : ", ").append(printable(field.name));
     }

@@ -52,7 +52,7 @@ class WaitSink : public Sink {
   bool has_any() const { return has_any_; }
   bool takes_non_samples() const override { return false; }
   Flow on_sample(const ResolvedSample& sample) override {
-    if (const auto wait = waits_.take(sample)) add(*wait);
+    if (const auto wait = waits_.take_sample(sample)) add(*wait);
     return Flow::Continue;
   }
 

@@ -145,7 +145,7 @@ void WallTimes::take(const ResolvedSample& sample) {
     if (track.end != 0) track.end = std::max(track.end, time);
   }
   if (has_waits_) {
-    auto wait = waits_.take(sample);
+    auto wait = waits_.take_sample(sample);
     for (const Wait& lost : waits_.take_without_end()) add_lost(lost);
     if (wait && sample.event().attr.samples(abi::kSampleCpu)) wait->cpu = sample.fields->cpu;
     if (wait && symbolize::identifies_task(wait->tid)) add(*wait);
@@ -174,7 +174,7 @@ void WallTimes::take(const ResolvedSample& sample) {
 
 void WallTimes::take(const NonSampleRecord& event) {
   const std::uint64_t time = event.id.time;
-  if (auto wait = has_waits_ ? waits_.take(event) : std::nullopt; wait) {
+  if (auto wait = has_waits_ ? waits_.take_record(event) : std::nullopt; wait) {
     wait->cpu = event.id.cpu;
     add(*wait);
   }

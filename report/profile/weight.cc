@@ -17,7 +17,7 @@ WeightChoice::WeightChoice(std::string_view what, std::size_t events, EventSchem
       by_event_.push_back({what == "samples" ? Kind::One : Kind::Period});
       continue;
     }
-    const PayloadField* const found = weight_field(schemas.of(event), what);
+    const PayloadField* const found = weight_field(schemas.schema_of(event), what);
     if (found != nullptr) {
       by_event_.push_back({Kind::Field, found, what.empty()});
     } else {

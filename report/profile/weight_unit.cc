@@ -19,7 +19,7 @@ std::string unit_of_field(const PayloadField& field) {
 PeriodFields::EventFacts& PeriodFields::facts_of(std::size_t event) {
   for (std::size_t next = events_.size(); next <= event; ++next) {
     EventFacts& facts = events_.emplace_back();
-    const PayloadSchema* const schema = schemas_->of(next);
+    const PayloadSchema* const schema = schemas_->schema_of(next);
     if (schema == nullptr) continue;
     for (const std::string_view role : {"weight", "live", "sum", "count", "value"}) {
       const PayloadField* const field = field_with_role(*schema, role);

@@ -518,8 +518,8 @@ class Where : public SampleCondition {
     schemas_.emplace(events, features);
     std::vector<std::size_t> missing_in(expression_.nodes.size());
     for (std::size_t event = 0; event < events.size(); ++event) {
-      auto bound =
-          BoundExpression::bind(option_, expression_, schemas_->of(event), BoundExpression::Names::Asked);
+      auto bound = BoundExpression::bind(option_, expression_, schemas_->schema_of(event),
+                                         BoundExpression::Names::Asked);
       if (!bound) return std::move(bound.error()).in(events[event].name);
       for (const std::size_t node : bound->missing()) ++missing_in[node];
       asks_for_names_ = asks_for_names_ || bound->asks_for_names();
@@ -546,7 +546,7 @@ class Where : public SampleCondition {
     const std::size_t event = sample.record_event;
     // An event of a pipe that came after bind().
     while (by_event_.size() <= event) {
-      auto bound = BoundExpression::bind(option_, expression_, schemas_->of(by_event_.size()),
+      auto bound = BoundExpression::bind(option_, expression_, schemas_->schema_of(by_event_.size()),
                                          BoundExpression::Names::Asked);
       by_event_.push_back(bound ? std::optional(std::move(*bound)) : std::nullopt);
     }
@@ -598,7 +598,7 @@ class Where : public SampleCondition {
     for (const OwnValue& own : own_values()) names.emplace_back(own.name);
     std::string what = "no event here has this; every sample has " + own_value_names();
     for (std::size_t event = 0; event < events.size(); ++event) {
-      const PayloadSchema* const schema = schemas_->of(event);
+      const PayloadSchema* const schema = schemas_->schema_of(event);
       if (schema == nullptr || schema->fields.empty()) continue;
       what += "; '" + events[event].name + "' has";
       for (const PayloadField& field : schema->fields) {

@@ -56,7 +56,7 @@ Error choice_error(const std::vector<std::string>& names, EventSchemas& schemas,
   if (!event.empty() && choice.unknown) return not_one_event("--event", *choice.unknown, names);
   std::string choices;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const PayloadSchema* schema = schemas.of(i);
+    const PayloadSchema* schema = schemas.schema_of(i);
     if (schema != nullptr && (event.empty() || choice.chosen[i]))
       choices.append(choices.empty() ? " " : "; ").append(names[i]).append(":").append(list_fields(*schema));
   }
@@ -65,7 +65,7 @@ Error choice_error(const std::vector<std::string>& names, EventSchemas& schemas,
                                  field.empty() ? "a default field" : "such a field", choices));
   if (choices.empty() && !event.empty()) {
     for (std::size_t i = 0; i < names.size(); ++i)
-      if (schemas.of(i) != nullptr)
+      if (schemas.schema_of(i) != nullptr)
         return use_error("--event: the fields of '" + cli::shortened(event) +
                          "' are not described; those of '" + cli::shortened(names[i]) + "' are");
   }
@@ -92,7 +92,7 @@ std::string example(const std::vector<std::string>& names, EventSchemas& schemas
   if (!fitting.empty()) return line(names[fitting[0].event], field);
   const EventChoice choice = choose_events(parse_name_list(event), names);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const PayloadSchema* const schema = event.empty() || choice.chosen[i] ? schemas.of(i) : nullptr;
+    const PayloadSchema* const schema = event.empty() || choice.chosen[i] ? schemas.schema_of(i) : nullptr;
     if (schema == nullptr) continue;
     // The common_* fields of tracepoints are of little use.
     const auto own = std::ranges::find_if(
@@ -116,7 +116,7 @@ Result<ChosenField> choose_field(const std::vector<std::string>& names, EventSch
   const EventChoice choice = choose_events(parse_name_list(event), names);
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (!event.empty() && !choice.chosen[i]) continue;
-    const PayloadSchema* const schema = schemas.of(i);
+    const PayloadSchema* const schema = schemas.schema_of(i);
     const PayloadField* const found = schema == nullptr ? nullptr : find_field(*schema, field);
     if (found != nullptr) fitting.push_back({i, schema, found});
   }

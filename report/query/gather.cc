@@ -27,16 +27,16 @@ void AddressHits::hit(LocationId location, std::uint64_t times) {
   hits_[at] += times;
 }
 
-void AddressHits::add(const ResolvedSample& sample) {
-  sample.stack == nullptr ? add(*sample.location, 1) : add(*sample.stack, 1);
+void AddressHits::add_sample(const ResolvedSample& sample) {
+  sample.stack == nullptr ? add_location(*sample.location, 1) : add_stack(*sample.stack, 1);
 }
 
-void AddressHits::add(const Stack& stack, std::uint64_t times) {
+void AddressHits::add_stack(const Stack& stack, std::uint64_t times) {
   for (const LocationId location : stack.frames) hit(location, times);
 }
 
 // Samples without a stack and an address (as of some recorders) have no frame.
-void AddressHits::add(const Location& location, std::uint64_t times) {
+void AddressHits::add_location(const Location& location, std::uint64_t times) {
   const bool has_address = location.ip.value != 0 || location.cpumode != format::abi::kCpumodeUnknown;
   if (has_address) hit(location.id, times);
 }

@@ -37,10 +37,10 @@ struct NamedFrames {
 class AddressHits {
  public:
   // Counts the frames of the sample's stack, or without a stack the sample's own address.
-  void add(const ResolvedSample& sample);
+  void add_sample(const ResolvedSample& sample);
   // The same for `times` samples with one stack.
-  void add(const Stack& stack, std::uint64_t times);
-  void add(const Location& location, std::uint64_t times);
+  void add_stack(const Stack& stack, std::uint64_t times);
+  void add_location(const Location& location, std::uint64_t times);
 
   // Resolves every address. `at_each` is called for each with the number of its frames, after
   // resolver.frame().

@@ -50,7 +50,7 @@ Waits::Waits(Session& session, const WaitOptions& options, Keep keep)
 
 Waits::EventFacts Waits::facts_of(std::size_t event, const std::string& name) {
   EventFacts facts;
-  const PayloadSchema* const schema = schemas_.of(event);
+  const PayloadSchema* const schema = schemas_.schema_of(event);
   if (schema == nullptr) return facts;
   if (name == "sched:sched_switch") {
     facts.what = What::Switch;
@@ -135,7 +135,7 @@ void Waits::find_switch_records() {
   has_switches_ = has_switch_records_;
 }
 
-std::optional<Wait> Waits::take(const NonSampleRecord& event) {
+std::optional<Wait> Waits::take_record(const NonSampleRecord& event) {
   const auto* const change = has_switch_records_ ? std::get_if<format::SwitchRecord>(event.record) : nullptr;
   if (change == nullptr || !symbolize::identifies_task(event.id.tid)) return std::nullopt;
   if (!change->is_out) return arrive(event.id.tid, event.id.time);
@@ -164,7 +164,7 @@ std::optional<Int128> Waits::number(const PayloadField* field, const ResolvedSam
   return field == nullptr ? std::nullopt : read_number(*field, sample.fields->raw, sample.order);
 }
 
-std::optional<Wait> Waits::take(const ResolvedSample& sample) {
+std::optional<Wait> Waits::take_sample(const ResolvedSample& sample) {
   if (sample.event_index >= events_.size()) return std::nullopt;  // a pipe brought it after find_events()
   const EventFacts& facts = events_[sample.event_index];
   if (facts.what == What::Nothing) return std::nullopt;

@@ -107,9 +107,9 @@ class Waits {
   std::vector<Wait> take_without_end() { return std::exchange(lost_, {}); }
 
   // The wait that this sample ends, if any. To be called for all samples of the session, in their order.
-  std::optional<Wait> take(const ResolvedSample& sample);
+  std::optional<Wait> take_sample(const ResolvedSample& sample);
   // With takes_all: the same for records, of which PERF_RECORD_SWITCH ends waits where no event does.
-  std::optional<Wait> take(const NonSampleRecord& event);
+  std::optional<Wait> take_record(const NonSampleRecord& event);
 
   // From now on waits get no wakers: the chains so far have used up kMostChainBytes.
   void leave_wakers_out() { keeps_wakers_ = false; }

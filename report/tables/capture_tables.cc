@@ -110,7 +110,7 @@ Sink::Flow CaptureTables::on_sample(const ResolvedSample& sample) {
   const auto value = weight_->of(sample);
   if (!value) return Flow::Continue;
   std::string& unit = units_[sample.event_index];
-  const PayloadSchema* const schema = schemas_.of(sample.event_index);
+  const PayloadSchema* const schema = schemas_.schema_of(sample.event_index);
   if (unit.empty()) {
     periods_.see(sample);
     unit = weight_unit("", sample.event(), schema, periods_.of(sample.event_index));

@@ -24,7 +24,7 @@ SourceWalk::SourceWalk(SourceFiles& files, const ShownCode& shown, const CodeOpt
       (void)files_->text_of(module_, line.file, line.line);
 }
 
-SourceWalk::Step SourceWalk::next(const CodeLine& line) {
+SourceWalk::Step SourceWalk::next_step(const CodeLine& line) {
   Step step;
   const bool is_known = !line.file.empty() && line.line != 0;
   // Two instances of a generic function may have the same short name.
@@ -235,7 +235,7 @@ class CodeRows {
  private:
   void walk_source(SourceWalk& walk, std::size_t number, const std::function<void(const CodeRow&)>& visit) {
     const CodeLine& line = shown_.code.lines[number];
-    const SourceWalk::Step step = walk.next(line);
+    const SourceWalk::Step step = walk.next_step(line);
     if (!options_.has_source) return;
     CodeRow row{.kind = CodeRow::Kind::Function, .line = number, .arrows = arrows_.through(number)};
     if (step.enters_function) {
@@ -507,7 +507,7 @@ class PerfLayout {
   }
 
   void write_source(SourceWalk& walk, const CodeLine& line) {
-    const SourceWalk::Step step = walk.next(line);
+    const SourceWalk::Step step = walk.next_step(line);
     if (step.enters_function) {
       const std::string name = heading_name(line.function, line.function_linker);
       write_text(printable(name + ":", options_.names));

@@ -62,7 +62,7 @@ class SourceWalk {
     std::uint32_t first = 1, last = 0;  // source lines to print here; none if first > last
   };
   SourceWalk(SourceFiles& files, const ShownCode& shown, const CodeOptions& options);
-  Step next(const CodeLine& line);
+  Step next_step(const CodeLine& line);
   // Line `number` of a file, from 1 up; empty: it has fewer. The capture's text takes precedence over the
   // file.
   std::string_view text(std::string_view file, std::uint32_t number) const;

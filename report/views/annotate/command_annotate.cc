@@ -347,7 +347,7 @@ Result<> choose_program(const Session& session, const AnnotateOptions& options,
   for (const format::BpfProgramInfo& info : environment.bpf_programs) {
     if (!known.program(info).is_called(options.bpf_program)) continue;
     is_there = true;
-    for (const BpfFunction& function : known.of(info)) addresses.insert(function.address);
+    for (const BpfFunction& function : known.functions_of(info)) addresses.insert(function.address);
   }
   if (!is_there)
     return use_error(fmt::format("{}: has no BPF program '{}'; tacho bpf FILE lists them", input, wanted));

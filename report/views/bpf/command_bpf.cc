@@ -95,7 +95,7 @@ class CostSink : public Sink {
   CostSink(Session& session, std::optional<std::uint64_t> interval)
       : schemas_(session.events(), session.features()), interval_(interval) {}
   Flow on_sample(const ResolvedSample& sample) override {
-    const PayloadSchema* const schema = schemas_.of(sample.event_index);
+    const PayloadSchema* const schema = schemas_.schema_of(sample.event_index);
     if (sample.event().name != kCosts || schema == nullptr) return Flow::Continue;
     std::uint32_t id = 0;
     ProgramCost cost;
@@ -183,14 +183,15 @@ class BpfText {
                       input, *options_.interval));
     Shown done(Symbols::NotUsed);
     if (options_.as_json) {
-      for (const auto& [program, info] : programs_) write_json(program, functions_.of(*info), costs);
+      for (const auto& [program, info] : programs_)
+        write_json(program, functions_.functions_of(*info), costs);
     } else if (options_.interval) {
       for (const auto& [number, interval] : costs.by_interval())
         write_interval(costs.first_time() + number * *options_.interval * kSecond, interval);
     } else if (options_.program.empty()) {
       write_list(costs);
     } else {
-      for (const auto& [program, info] : programs_) write_code(program, functions_.of(*info));
+      for (const auto& [program, info] : programs_) write_code(program, functions_.functions_of(*info));
     }
     if (lacks_code_) {
       done.notes.push_back(fmt::format(

@@ -40,7 +40,7 @@ CallTypes::CallTypes(const format::Features& features) {
   }
 }
 
-const Prototype* CallTypes::of(const CallFunction& function) const {
+const Prototype* CallTypes::prototype_of(const CallFunction& function) const {
   if (prototypes_.empty()) return nullptr;
   const auto file = prototypes_.find(std::string(function.file));
   if (file == prototypes_.end()) return nullptr;
@@ -86,7 +86,7 @@ Result<> CallList::find_events() {
   bool has_calls = false;
   for (std::size_t i = 0; i < session_->events().size(); ++i) {
     events_.emplace_back();
-    const PayloadSchema* const schema = schemas_.of(i);
+    const PayloadSchema* const schema = schemas_.schema_of(i);
     if (schema == nullptr) continue;
     EventFacts facts{
         value_field(*schema), field_with_role(*schema, "function"), field_with_role(*schema, "depth"), {}};
@@ -207,7 +207,7 @@ Sink::Flow CallList::on_sample(const ResolvedSample& sample) {
   }
   const auto own =
       values_.begin() + static_cast<std::ptrdiff_t>(values_end_.empty() ? 0 : values_end_.back());
-  const Prototype* const prototype = object_ ? types_->of(this->function(call)) : nullptr;
+  const Prototype* const prototype = object_ ? types_->prototype_of(this->function(call)) : nullptr;
   const bool is_wanted = !object_ || std::any_of(own, values_.end(), [&](const CallValue& one) {
     return has_object(prototype, one);
   });
@@ -496,7 +496,7 @@ std::string CallValues::returned(const Call& call) const {
   return held.returned ? value_text(*prototype->returned, *held.returned, held.returned_text) : std::string();
 }
 
-void CallValues::describe(JsonFields& to, const Call& call) const {
+void CallValues::describe_lists(JsonFields& to, const Call& call) const {
   const Prototype* const prototype = this->prototype(call);
   if (prototype == nullptr) return;
   const Held held = this->held(call);

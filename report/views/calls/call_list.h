@@ -34,7 +34,7 @@ class CallTypes {
   // Attachments that cannot be read or would exceed the memory limit are ignored.
   explicit CallTypes(const format::Features& features);
   // Null when the prototype is unknown.
-  const Prototype* of(const CallFunction& function) const;
+  const Prototype* prototype_of(const CallFunction& function) const;
 
  private:
   // By the file's path.
@@ -153,11 +153,11 @@ class CallValues {
   // "12"; empty: no return value, or the prototype is unknown.
   std::string returned(const Call& call) const;
   // Both as JSON fields: a list of objects (name, type, value), and one object.
-  void describe(JsonFields& to, const Call& call) const;
+  void describe_lists(JsonFields& to, const Call& call) const;
   // Both as JSON fields that have the names of the arguments, and "returned".
   void describe_by_name(JsonFields& to, const Call& call) const;
   // The prototype of the call's function; null when unknown.
-  const Prototype* prototype(const Call& call) const { return types_->of(list_->function(call)); }
+  const Prototype* prototype(const Call& call) const { return types_->prototype_of(list_->function(call)); }
 
  private:
   struct Held {  // the recorded values of one call

@@ -32,7 +32,7 @@ void write_check_text(TextBuffer& out, const CheckReport& report) {
   std::string counts;
   for (const CheckVerdict verdict :
        {CheckVerdict::Passed, CheckVerdict::Failed, CheckVerdict::Inconclusive, CheckVerdict::Skipped})
-    if (const std::size_t count = report.count(verdict); count > 0)
+    if (const std::size_t count = report.count_of(verdict); count > 0)
       counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, name_of(verdict));
   // A pattern without quotes gives --base its first file alone.
   const std::string of =
@@ -124,8 +124,9 @@ void write_junit(TextBuffer& out, const CheckReport& report) {
   std::size_t failures = 0;
   for (const Check& check : report.checks) failures += report.fails(check) ? 1 : 0;
   const std::string rules = xml_text(printable(report.rules));
-  const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"",
-                                         report.checks.size(), failures, report.count(CheckVerdict::Skipped));
+  const std::string counts =
+      fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"", report.checks.size(), failures,
+                  report.count_of(CheckVerdict::Skipped));
   out.text("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
   out.text(fmt::format("<testsuites name=\"tacho check\" tests=\"{}\" failures=\"{}\" errors=\"0\">\n",
                        report.checks.size(), failures));
@@ -290,7 +291,7 @@ constexpr CheckForm kForms[] = {
 
 }  // namespace
 
-std::size_t CheckReport::count(CheckVerdict verdict) const {
+std::size_t CheckReport::count_of(CheckVerdict verdict) const {
   return static_cast<std::size_t>(std::ranges::count(checks, verdict, &Check::verdict));
 }
 

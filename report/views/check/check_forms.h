@@ -21,7 +21,7 @@ struct CheckReport {
   std::vector<Check> checks;
   bool is_strict = false;  // what is inconclusive fails
 
-  std::size_t count(CheckVerdict verdict) const;
+  std::size_t count_of(CheckVerdict verdict) const;
   bool fails(const Check& check) const {
     return check.verdict == CheckVerdict::Failed ||
            (is_strict && check.verdict == CheckVerdict::Inconclusive);

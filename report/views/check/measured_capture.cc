@@ -37,7 +37,7 @@ MeasuredCapture::MeasuredCapture(Session& session)
 std::vector<FieldName> MeasuredCapture::value_fields() {
   std::vector<FieldName> fields;
   for (std::size_t event = 0; event < session_.events().size(); ++event) {
-    const PayloadSchema* const schema = schemas_.of(event);
+    const PayloadSchema* const schema = schemas_.schema_of(event);
     const bool is_payload = session_.events()[event].attr.is_bpf_output();
     const PayloadField* const field = schema == nullptr || !is_payload ? nullptr : value_field(*schema);
     if (field != nullptr && !is_counted_by_value(*field))
@@ -87,7 +87,7 @@ void MeasuredCapture::describe_event(std::size_t event) {
   const format::Event& described = session_.events()[event];
   MeasuredEvent& made = events_.emplace_back();
   made.name = described.name;
-  made.unit = weight_unit({}, described, schemas_.of(event), periods_.of(event));
+  made.unit = weight_unit({}, described, schemas_.schema_of(event), periods_.of(event));
   made.is_clock = is_time_sampled(described.attr);
   rows_.emplace_back();
 }

@@ -83,7 +83,7 @@ Result<CaptureTarget> CaptureTarget::open(TargetOptions options) {
   return target;
 }
 
-Result<> CaptureTarget::begin() {
+Result<> CaptureTarget::begin_copy() {
   if (!file_ || options_.is_whole_or_nothing) return Done{};
   if (auto named = file_->finish(); !named) return named;
   if (no_stopping_) no_stopping_->let_stop();
@@ -108,7 +108,7 @@ Result<> CaptureTarget::finish() {
 CopyOutput CaptureTarget::here() {
   CopyOutput output;
   output.begin = [this]() -> Result<format::Fd> {
-    if (auto begun = begin(); !begun) return std::move(begun.error());
+    if (auto begun = begin_copy(); !begun) return std::move(begun.error());
     return file_ ? file_->duplicate() : Result<format::Fd>(format::Fd());
   };
   output.write = [](Bytes bytes) {
@@ -140,7 +140,7 @@ void CaptureTarget::prepare(sandbox::Task& task) {
   task.kept = {file_->descriptor()};
   task.restart = [this] { return make_empty(); };
   task.open_output = [this]() -> Result<sandbox::Output> {
-    if (auto begun = begin(); !begun) return std::move(begun.error());
+    if (auto begun = begin_copy(); !begun) return std::move(begun.error());
     return sandbox::Output{.write = [](std::string_view) -> Result<OutputFile::Reader> {
                              return Error{"the sandboxed process wrote to an output that it does not have"};
                            },

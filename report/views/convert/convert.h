@@ -60,7 +60,7 @@ class CaptureTarget {
 
  private:
   explicit CaptureTarget(TargetOptions options) : options_(std::move(options)) {}
-  Result<> begin();
+  Result<> begin_copy();
   Result<> make_empty();
   Result<> finish();
 

@@ -189,7 +189,7 @@ void add_rows(DiffTable& diff, const Side& side, std::size_t capture, BlockId bl
   const Entries entries(side.table->names(), block, index, side.table->entry_options(block));
   std::vector<DiffInput> rows;
   for (const EntryId entry : entries.ids()) rows.push_back(input_of(side, entries, entry, is_separated));
-  diff.add(capture, rows, entries.whole(0, side.options.look.is_relative));
+  diff.add_capture(capture, rows, entries.whole(0, side.options.look.is_relative));
 }
 
 const auto& event_of(const Side& side, BlockId block) {

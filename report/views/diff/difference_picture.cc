@@ -56,7 +56,7 @@ class DifferencePicture {
       comparison_.each_stack(event.name, i, [&](std::span<const std::uint32_t> stack, double weight) {
         frames.clear();
         for (const std::uint32_t function : stack) frames.push_back(numbers_[function]);
-        (void)tree.add(frames, capture.is_after ? FlameWeight{0, weight} : FlameWeight{weight, 0});
+        (void)tree.add_stack(frames, capture.is_after ? FlameWeight{0, weight} : FlameWeight{weight, 0});
       });
     }
     look_.has_noise = tree.measure_noise();

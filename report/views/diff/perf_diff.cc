@@ -68,7 +68,7 @@ Result<DiffMethod> parse_diff_method(std::string_view text) {
                    "numbers: the weights of the baseline and of the other capture");
 }
 
-void DiffTable::add(std::size_t capture, std::span<const DiffInput> rows, std::uint64_t total) {
+void DiffTable::add_capture(std::size_t capture, std::span<const DiffInput> rows, std::uint64_t total) {
   totals_[capture] = total;
   // The row of least rank is printed, so it is first.
   std::vector<const DiffInput*> in_order;

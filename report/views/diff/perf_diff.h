@@ -56,7 +56,7 @@ class DiffTable {
 
   DiffTable(DiffLook look, std::size_t captures) : look_(std::move(look)), totals_(captures) {}
   // `capture`: 0 is the baseline, which comes first. `total`: 100 %.
-  void add(std::size_t capture, std::span<const DiffInput> rows, std::uint64_t total);
+  void add_capture(std::size_t capture, std::span<const DiffInput> rows, std::uint64_t total);
   // Drops and sorts rows. Once, after all captures.
   void finish();
 

@@ -113,7 +113,7 @@ class Examiner : public Sink {
     const format::Sample& fields = *sample.fields;
     const format::EventAttr& attr = (*sample.events)[sample.record_event].attr;
     ++facts_.samples;
-    hits_.add(sample);
+    hits_.add_sample(sample);
     const std::size_t deepest = attr.sample_max_stack != 0 ? attr.sample_max_stack : kUsualDepth;
     if (attr.samples(abi::kSampleCallchain)) {
       std::size_t frames = 0;

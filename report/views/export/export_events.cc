@@ -45,7 +45,7 @@ std::uint32_t ExportEvents::thread_of(const Thread* thread, std::string_view com
 
 Sink::Flow ExportEvents::on_sample(const ResolvedSample& sample) {
   if (waits_)
-    if (const auto wait = waits_->take(sample)) add_wait(*wait);
+    if (const auto wait = waits_->take_sample(sample)) add_wait(*wait);
   periods_.see(sample);
   order_ = sample.order;
   const format::EventAttr& attr = sample.event().attr;
@@ -62,14 +62,14 @@ Sink::Flow ExportEvents::on_sample(const ResolvedSample& sample) {
   samples_.push_back(added);
   if (counts_.size() <= added.event) counts_.resize(added.event + 1);
   ++counts_[added.event];
-  if (attr.samples(format::abi::kSampleRaw) && schemas_.of(sample.event_index) != nullptr)
+  if (attr.samples(format::abi::kSampleRaw) && schemas_.schema_of(sample.event_index) != nullptr)
     add_marker(sample, added);
   return Flow::Continue;
 }
 
 // A value in time is a duration that ends with the sample.
 void ExportEvents::add_marker(const ResolvedSample& sample, const ExportSample& added) {
-  const PayloadSchema& schema = *schemas_.of(sample.event_index);
+  const PayloadSchema& schema = *schemas_.schema_of(sample.event_index);
   const format::Bytes raw = sample.fields->raw;
   ExportMarker marker{.begin = added.time,
                       .end = added.time,
@@ -98,7 +98,7 @@ void ExportEvents::add_wait(const Wait& wait) {
 }
 
 std::string ExportEvents::unit_of(std::size_t event) {
-  return weight_unit("", session_.events()[event], schemas_.of(event), periods_.of(event));
+  return weight_unit("", session_.events()[event], schemas_.schema_of(event), periods_.of(event));
 }
 
 void ExportEvents::describe_marker(FieldSink& to, const ExportMarker& marker) {
@@ -108,12 +108,12 @@ void ExportEvents::describe_marker(FieldSink& to, const ExportMarker& marker) {
     return;
   }
   const auto raw = std::span(payloads_).subspan(marker.payload_at, marker.payload_size);
-  describe_payload(to, *schemas_.of(marker.event), raw, order_);
+  describe_payload(to, *schemas_.schema_of(marker.event), raw, order_);
 }
 
 std::optional<ExportEvents::Amount> ExportEvents::amount_of(const ExportMarker& marker) {
   if (marker.event == ExportMarker::kWait) return std::nullopt;
-  const PayloadField* const field = field_with_role(*schemas_.of(marker.event), "value");
+  const PayloadField* const field = field_with_role(*schemas_.schema_of(marker.event), "value");
   if (field == nullptr || ns_of_unit(field->unit) != 0) return std::nullopt;
   const auto raw = std::span(payloads_).subspan(marker.payload_at, marker.payload_size);
   const auto number = read_number(*field, raw, order_);

@@ -65,7 +65,7 @@ class ExportEvents : public Sink {
   // The unit of the event's weights: "ns", "bytes", "samples", the event's name, ...
   std::string unit_of(std::size_t event);
   // Of the event's payload; null: it has none.
-  const PayloadSchema* schema_of(std::size_t event) { return schemas_.of(event); }
+  const PayloadSchema* schema_of(std::size_t event) { return schemas_.schema_of(event); }
   void describe_marker(FieldSink& to, const ExportMarker& marker);
   // The value of a marker of an event (role:value), if that is no time.
   struct Amount {

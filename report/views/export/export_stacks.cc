@@ -62,7 +62,7 @@ void ExportStacks::find_fields() {
   while (by_index_.size() < session_.events().size()) {
     const std::size_t index = by_index_.size();
     Event& event = by_index_.emplace_back();
-    const PayloadSchema* const schema = schemas_.of(index);
+    const PayloadSchema* const schema = schemas_.schema_of(index);
     if (schema == nullptr) continue;
     const format::Event& described = session_.events()[index];
     event.role_weight = field_with_role(*schema, "weight");
@@ -111,7 +111,7 @@ bool ExportStacks::reads_samples() const {
   return false;
 }
 
-void ExportStacks::read(const RunSession& run) {
+void ExportStacks::read_stacks(const RunSession& run) {
   run(*this);
   name_new_rows();
   profile_.end_lookups();
@@ -250,7 +250,7 @@ ExportEvent ExportStacks::described(std::size_t index) {
     if (has_imported_count(known.name)) made.weights[0].name = "records";
     made.main_weight = made.weights.size();
     made.weights.push_back({period == nullptr ? made.name : printable(period->name),
-                            weight_unit("period", known, schemas_.of(index), period)});
+                            weight_unit("period", known, schemas_.schema_of(index), period)});
   }
   if (!has_period(index) && is_imported_count(known.name)) made.weights[0].name = made.name;
   for (const PayloadField* const field : event.weights) {

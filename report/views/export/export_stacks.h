@@ -69,7 +69,7 @@ class ExportStacks : public Sink, private SumView {
   // The session's events must be known (read_head()), and it must outlive this.
   ExportStacks(Session& session, const ExportChoice& choice);
 
-  void read(const RunSession& run);
+  void read_stacks(const RunSession& run);
 
   // Then, each in the order of the first samples:
   const std::vector<ExportEvent>& events() const { return events_; }  // those with samples

@@ -133,7 +133,7 @@ Result<Shown> export_events(Session& session, TextOutput& out, const ExportOptio
 }
 
 Result<Shown> read_export(Session& session, ExportStacks& stacks, TextOutput& out) {
-  stacks.read([&](Sink& sink) { run_with_progress(session, sink, out); });
+  stacks.read_stacks([&](Sink& sink) { run_with_progress(session, sink, out); });
   Shown shown(Symbols::Used);
   if (!stacks.has_samples()) shown.notes.emplace_back(kNoExportedSamples);
   for (const std::string& note : stacks.notes()) shown.notes.push_back("tacho export: " + note);

@@ -516,7 +516,7 @@ FlameWeight on_side(Side side, FlameWeight weight) {
 // Adds stacks to the picture, as weights of that side.
 StackCallback adding_to(Picture& picture, Side side) {
   return [&picture, side](std::span<const std::uint32_t> stack, FlameWeight weight, std::string_view unit) {
-    (void)picture.graph_of(unit).tree.add(stack, on_side(side, weight));
+    (void)picture.graph_of(unit).tree.add_stack(stack, on_side(side, weight));
   };
 }
 
@@ -648,7 +648,7 @@ Result<FoldedText> read_folded(const std::string& name, const Options& options, 
   const std::uint64_t before = picture.folded_bytes;
   FlameTree& tree = picture.graph_of("").tree;
   const auto take = [&](std::span<const std::uint32_t> stack, FlameWeight weight) {
-    return tree.add(stack, on_side(side, weight));
+    return tree.add_stack(stack, on_side(side, weight));
   };
   FoldedText read =
       read_folded_text(text, options.source.is_reversed, picture.frames, take, [&](std::uint64_t bytes) {

@@ -63,7 +63,7 @@ std::uint32_t FlameTree::child(std::uint32_t parent, std::uint32_t frame, bool m
   });
 }
 
-bool FlameTree::add(std::span<const std::uint32_t> stack, FlameWeight weight) {
+bool FlameTree::add_stack(std::span<const std::uint32_t> stack, FlameWeight weight) {
   std::size_t same = 0;
   while (same < stack.size() && same < path_.size() && nodes_[path_[same]].frame == stack[same]) ++same;
   path_.resize(same);
@@ -678,8 +678,8 @@ class SvgPicture {
           numbers_[node.frame] = names_ + static_cast<std::uint32_t>(made.size());
           made.push_back(node.frame);
         }
-        caller.add(thin.caller - std::exchange(last, thin.caller));
-        name.add(numbers_[node.frame]);
+        caller.add_number(thin.caller - std::exchange(last, thin.caller));
+        name.add_number(numbers_[node.frame]);
         total.add_real(node.width);
         self.add_real(node.self_width);
         if (!look_.is_difference) continue;
@@ -691,13 +691,13 @@ class SvgPicture {
         columns.push_back(std::move(*one));
     }
     std::map<std::string_view, std::size_t> module_texts;
-    for (const std::uint32_t frame : made) texts.add(frames_[frame].name);
+    for (const std::uint32_t frame : made) texts.add_text(frames_[frame].name);
     for (const std::uint32_t number : made) {
       const FlameFrame& frame = frames_[number];
       const auto [module, is_new] = module_texts.try_emplace(frame.module, made.size() + module_texts.size());
-      if (is_new) texts.add(frame.module);
+      if (is_new) texts.add_text(frame.module);
       kinds.add_byte(static_cast<char>(frame.kind));
-      modules.add(module->second);
+      modules.add_number(module->second);
       marks.add_byte(is_marked(frame) ? '\1' : '\0');
     }
     for (PackedColumn* one : {&kinds, &modules, &marks}) columns.push_back(std::move(*one));

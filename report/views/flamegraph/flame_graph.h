@@ -84,7 +84,7 @@ class FlameTree {
   // a node.
   void limit_nodes(std::size_t most) { most_nodes_ = most; }
   // Root first, by numbers of frames. False: it ends early.
-  bool add(std::span<const std::uint32_t> stack, FlameWeight weight);
+  bool add_stack(std::span<const std::uint32_t> stack, FlameWeight weight);
   // The stacks added from now on belong to one more capture of that side. measure_noise() compares the
   // captures of a side.
   void begin_capture(Side side) { captures_.push_back({side, 0, {}}); }

@@ -69,8 +69,8 @@ EventUnits units_of_events(Session& session, const std::string& weight, const St
                            EventSchemas& schemas, const PeriodFields& periods) {
   EventUnits units;
   for (const StackSums::Roots& roots : sums.roots())
-    units.try_emplace(roots.event, weight_unit(weight, session.events()[roots.event], schemas.of(roots.event),
-                                               periods.of(roots.event)));
+    units.try_emplace(roots.event, weight_unit(weight, session.events()[roots.event],
+                                               schemas.schema_of(roots.event), periods.of(roots.event)));
   std::vector<std::string*> counts;
   std::set<std::string> counted;
   for (auto& [i, unit] : units) {

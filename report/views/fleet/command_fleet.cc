@@ -116,10 +116,10 @@ Result<Question> find_question(FleetStore& store, const Options& options) {
 
 Result<FleetStacks> read_stacks(FleetStore& store, const Options& options, const Question& question) {
   FleetStacks stacks;
-  if (auto read = stacks.read(store, question.choice, FleetSide::After); !read)
+  if (auto read = stacks.read_choice(store, question.choice, FleetSide::After); !read)
     return std::move(read.error());
   if (!options.base.empty())
-    if (auto read = stacks.read(store, question.base, FleetSide::Before); !read)
+    if (auto read = stacks.read_choice(store, question.base, FleetSide::Before); !read)
       return std::move(read.error());
   if (!options.base.empty() && stacks.total().before == 0)
     return Error{"--base: the fleet has no samples of that side"};

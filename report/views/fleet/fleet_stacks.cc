@@ -33,7 +33,7 @@ std::string_view mark_of(std::string_view kind) {
 
 }  // namespace
 
-Result<> FleetStacks::read(FleetStore& store, const FleetChoice& choice, FleetSide side) {
+Result<> FleetStacks::read_choice(FleetStore& store, const FleetChoice& choice, FleetSide side) {
   const char* const section = choice.is_of_hours() ? "stack_sums" : "stack_sums_between";
   return store.read_stacks(
       section, choice.values(), [&](std::span<const std::uint64_t> ids, std::uint64_t value) {

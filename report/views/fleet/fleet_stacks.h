@@ -22,7 +22,7 @@ enum class FleetSide : std::uint8_t { Before, After };
 class FleetStacks {
  public:
   // Adds the stacks of a choice, whose event is named.
-  Result<> read(FleetStore& store, const FleetChoice& choice, FleetSide side);
+  Result<> read_choice(FleetStore& store, const FleetChoice& choice, FleetSide side);
   // After the stacks.
   Result<> read_names(FleetStore& store);
 

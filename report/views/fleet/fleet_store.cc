@@ -19,8 +19,8 @@ class DuckDbStore : public FleetStore {
   Result<> load(const TableFiles& files) override {
     const auto sql = sql_section(kDuckDbSql, "load", sql_quoted(files.paths()));
     if (!sql) return sql.error();
-    auto loaded = database_.run(*sql, {{"capture", files.capture_id}});
-    if (!loaded) (void)database_.run("ROLLBACK");
+    auto loaded = database_.run_sql(*sql, {{"capture", files.capture_id}});
+    if (!loaded) (void)database_.run_sql("ROLLBACK");
     return loaded;
   }
 
@@ -34,7 +34,7 @@ class DuckDbStore : public FleetStore {
   Result<> ask(std::string_view section, const SqlValues& values, const SqlReader& reader) override {
     const auto sql = sql_section(kDuckDbSql, section);
     if (!sql) return sql.error();
-    return database_.run(*sql, values, reader);
+    return database_.run_sql(*sql, values, reader);
   }
 
  private:
@@ -88,7 +88,7 @@ class ClickHouseStore : public FleetStore {
 
   Result<> ask(std::string_view section, const SqlValues& values, const SqlReader& reader) override {
     const auto sql = sql_section(kClickHouseSql, section);
-    return sql ? server_.run(*sql, values, reader) : Result<>(sql.error());
+    return sql ? server_.run_statement(*sql, values, reader) : Result<>(sql.error());
   }
 
  private:
@@ -96,7 +96,7 @@ class ClickHouseStore : public FleetStore {
     const auto sql = sql_section(kClickHouseSql, section);
     if (!sql) return sql.error();
     for (const std::string& statement : sql_statements(*sql))
-      if (auto done = server_.run(statement, values); !done) return done;
+      if (auto done = server_.run_statement(statement, values); !done) return done;
     return Done{};
   }
   ClickHouse server_;

@@ -123,7 +123,7 @@ using Notes = std::vector<std::string>;
 Result<Notes> fold_times(Session& session, const StackSource& source, FoldedNames& names,
                          FoldedStacks& folded, const RunSession& run) {
   const auto add = [&folded](std::span<const std::uint32_t> stack, std::uint64_t ns) {
-    folded.add(folded.stacks().id_of(stack), ns);
+    folded.add_weight(folded.stacks().id_of(stack), ns);
     return folded.stacks().bytes() <= kMostChainBytes;
   };
   const auto add_part = [&add](std::span<const std::uint32_t> stack, double ns) {
@@ -145,7 +145,7 @@ Result<Notes> fold_samples(Session& session, const Options& options, FoldedNames
       {.as_perl = fold.as_perl, .shows_more = shows_more, .tells_threads = fold.shows_pid || fold.shows_tid},
       names, folded.stacks());
   if (auto sound = sums.read(run); !sound) return std::move(sound.error());
-  sums.each([&folded](const StackSums::Sum& sum) { folded.add(sum.stack, sum.weight, sum.other); });
+  sums.each([&folded](const StackSums::Sum& sum) { folded.add_weight(sum.stack, sum.weight, sum.other); });
   if (!sums.has_several_events()) folded.leave_first_out();
   Notes notes;
   if (!sums.has_samples())

@@ -168,7 +168,7 @@ bool fold_last_start(std::string_view lines, FoldedStart& start) {
   return is_found;
 }
 
-void FoldedStacks::add(NamedStackId stack, std::uint64_t weight, std::uint64_t other) {
+void FoldedStacks::add_weight(NamedStackId stack, std::uint64_t weight, std::uint64_t other) {
   if (!lines_.has(stack)) lines_.resize(stacks_.size());
   Line& line = lines_[stack];
   line = {line.weight + weight, line.other + other, true};
@@ -319,8 +319,8 @@ FrameNames frame_names(Session& session, FoldedStacks& folded, const FoldOptions
 std::string first_line(const ResolvedSample& sample, std::string_view event) {
   const auto& attr = sample.event().attr;
   Fields fields{Field::Comm, Field::Tid};
-  if (attr.samples(abi::kSampleCpu)) fields.add(Field::Cpu);
-  if (attr.samples(abi::kSampleTime)) fields.add(Field::Time);
+  if (attr.samples(abi::kSampleCpu)) fields.add_field(Field::Cpu);
+  if (attr.samples(abi::kSampleTime)) fields.add_field(Field::Time);
   LineStart start{sample.comm,         sample.pid(),        sample.tid(),       sample.fields->cpu,
                   sample.fields->time, sample.fields->misc, abi::kRecordSample, false};
   TextBuffer line;

@@ -56,7 +56,7 @@ class FoldedStacks {
   }
   NamedStacks& stacks() { return stacks_; }
   // Adds weight to the line of a stack. `other`: of the other side of a comparison.
-  void add(NamedStackId stack, std::uint64_t weight, std::uint64_t other = 0);
+  void add_weight(NamedStackId stack, std::uint64_t weight, std::uint64_t other = 0);
   // Lines get two numbers, the other side's first.
   void has_two_sides() { has_two_sides_ = true; }
   // The first name of each stack, which is equal in all, is not written.

@@ -64,7 +64,7 @@ std::string details(const EvlistOptions& options, const format::Event& event, Ev
   if (!options.trace_fields) return text;
   text += text.empty() ? ": " : ", ";
   if (!is_tracepoint(event)) return text + "(not a tracepoint)";
-  const PayloadSchema* schema = schemas.of(index);
+  const PayloadSchema* schema = schemas.schema_of(index);
   if (schema == nullptr || schema->fields.empty()) return text + "(no trace field)";
   text += "trace_fields: ";
   for (const PayloadField& field : schema->fields) {
@@ -119,7 +119,7 @@ void write_events_json(TextOutput& out, const Session& session) {
       to.number("group_leader", leader);
       if (!lines[leader].name.empty()) to.text("group_name", lines[leader].name);
     }
-    if (const PayloadSchema* schema = schemas.of(i)) {
+    if (const PayloadSchema* schema = schemas.schema_of(i)) {
       to.begin_list("fields");
       for (const PayloadField& field : schema->fields) to.text({}, field.name);
       to.end_list();

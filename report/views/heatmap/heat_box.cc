@@ -58,7 +58,7 @@ std::vector<BoxSink::Facet>& BoxSink::facets_of(std::size_t event) {
   std::vector<Facet>& facets = facets_[event];
   if (has_facets_[event]) return facets;
   has_facets_[event] = true;
-  const PayloadSchema* const schema = source_.schemas().of(event);
+  const PayloadSchema* const schema = source_.schemas().schema_of(event);
   const auto add = [&](const std::string& name, const PayloadSchema& fields) {
     if (auto key = FieldKey::find_field("", name, fields, "")) facets.emplace_back(std::move(*key));
   };
@@ -126,7 +126,7 @@ void BoxSink::add_stack(const ResolvedSample& sample, bool is_inside, std::uint6
   chains_[chain].add_samples(is_inside, count);
 }
 
-Finding* BoxSink::add(std::vector<Finding>& found, Finding finding) const {
+Finding* BoxSink::add_finding(std::vector<Finding>& found, Finding finding) const {
   constexpr std::uint64_t kFewest = 2;  // one sample alone is no pattern
   if (finding.tally.inside < kFewest ||
       share(finding.tally.inside, all_.inside) <= share(finding.tally.outside, all_.outside))
@@ -162,7 +162,7 @@ void BoxSink::find_fields(std::vector<Finding>& found, Names names) {
       for (const auto& [value, tally] : field.values) {
         finding.value = value;
         finding.tally = tally;
-        add(found, finding);
+        add_finding(found, finding);
       }
     }
     if (!has_ranges) continue;
@@ -170,7 +170,7 @@ void BoxSink::find_fields(std::vector<Finding>& found, Names names) {
       const Bucket bucket = powers_.bucket_at(range);
       finding.value = decimal_text(bucket.low) + ".." + decimal_text(bucket.high);
       finding.tally = tally;
-      add(found, finding);
+      add_finding(found, finding);
     }
   }
 }
@@ -197,7 +197,7 @@ void BoxSink::find_functions(std::vector<Finding>& found, Names names) const {
       if (std::exchange(counted.last_chain, chain) == chain) continue;
       counted.tally += tally;
     }
-    Finding* const stack = add(found, {.kind = Finding::Kind::Stack, .tally = tally});
+    Finding* const stack = add_finding(found, {.kind = Finding::Kind::Stack, .tally = tally});
     if (stack == nullptr) continue;
     for (const FunctionId function : frames) stack->frames.push_back(name_of(function, names));
     stack->name = fmt::format("{}", fmt::join(stack->frames, ";"));
@@ -214,11 +214,11 @@ void BoxSink::find_functions(std::vector<Finding>& found, Names names) const {
     const symbolize::Module* const module = functions_[equal.front()].module;
     const Counted& counted = functions[equal.front()];
     Finding* const deepest =
-        add(found, {.kind = Finding::Kind::Function,
-                    .name = name_of(equal.front(), names),
-                    .value = module == nullptr ? "" : printable(module->short_name, names),
-                    .depth = counted.depth,
-                    .tally = counted.tally});
+        add_finding(found, {.kind = Finding::Kind::Function,
+                            .name = name_of(equal.front(), names),
+                            .value = module == nullptr ? "" : printable(module->short_name, names),
+                            .depth = counted.depth,
+                            .tally = counted.tally});
     if (deepest == nullptr) continue;
     for (const FunctionId function : std::span(equal).subspan(1))
       deepest->same_counts.push_back(name_of(function, names));
@@ -230,10 +230,10 @@ std::vector<Finding> BoxSink::findings(Names names) {
   if (all_.inside == 0 || all_.outside == 0) return found;
   for (const auto& [key, thread] : threads_) {
     const auto pid = static_cast<std::int32_t>(key.pid), tid = static_cast<std::int32_t>(key.tid);
-    add(found, {.kind = Finding::Kind::Thread,
-                .name = printable(thread.comm, names),
-                .value = fmt::format("{}/{}", pid, tid),
-                .tally = thread.tally});
+    add_finding(found, {.kind = Finding::Kind::Thread,
+                        .name = printable(thread.comm, names),
+                        .value = fmt::format("{}/{}", pid, tid),
+                        .tally = thread.tally});
   }
   find_fields(found, names);
   functions_.show_parameters();

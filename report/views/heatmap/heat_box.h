@@ -105,7 +105,7 @@ class BoxSink : public Sink {
   void find_fields(std::vector<Finding>& found, Names names);
   void find_functions(std::vector<Finding>& found, Names names) const;
   // Appends a finding if it is significant; null: it is not.
-  Finding* add(std::vector<Finding>& found, Finding finding) const;
+  Finding* add_finding(std::vector<Finding>& found, Finding finding) const;
   std::string name_of(FunctionId function, Names names) const;
 
   Session& session_;

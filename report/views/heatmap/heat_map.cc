@@ -121,7 +121,7 @@ namespace {
 std::size_t events_with(const std::string& field, const std::vector<bool>& events, EventSchemas& schemas) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < events.size(); ++i) {
-    const PayloadSchema* const schema = events[i] ? schemas.of(i) : nullptr;
+    const PayloadSchema* const schema = events[i] ? schemas.schema_of(i) : nullptr;
     if (schema == nullptr) continue;
     const auto* const found = field.empty() ? value_field(*schema) : field_named(*schema, field);
     count += found != nullptr ? 1 : 0;

@@ -121,8 +121,8 @@ Sink::Flow HistSink::on_sample(const ResolvedSample& sample) {
   if (!intervals_.has(sample)) return Flow::Continue;
   const std::uint64_t time = sample.fields->time;
   intervals_.move_to(count_ == nullptr ? time : readings_.time_of(time, intervals_), [this] { write(); });
-  const bool is_added = add(groups_, sample, between);
-  if (is_added && has_whole()) add(whole_, sample, between);
+  const bool is_added = add_sample(groups_, sample, between);
+  if (is_added && has_whole()) add_sample(whole_, sample, between);
   if (!is_added) tell_short(event_, chosen_.field->name);
   return out_->is_done() ? Flow::Stop : Flow::Continue;
 }
@@ -145,14 +145,14 @@ std::optional<ChosenField> HistSink::choose_own(const std::vector<std::string>& 
     if (options_->event.empty() ? has_no_samples : names[i] != options_->event) continue;
     if (event) return std::nullopt;
     event = i;
-    const PayloadSchema* const schema = schemas_.of(i);
+    const PayloadSchema* const schema = schemas_.schema_of(i);
     if (schema != nullptr && field_named(*schema, options_->field) != nullptr) return std::nullopt;
   }
   if (!event) return std::nullopt;
   own_ = own;
   own_field_.name = own->name;
   own_field_.unit = own->unit;
-  const PayloadSchema* const schema = schemas_.of(*event);
+  const PayloadSchema* const schema = schemas_.schema_of(*event);
   return ChosenField{*event, schema == nullptr ? &no_payload_ : schema, &own_field_};
 }
 
@@ -227,12 +227,13 @@ Result<ChosenField> HistSink::choose_pairs(const std::vector<std::string>& names
   first_event_ = names[pairs_->first()];
   between_.name = "time since " + first_event_;
   between_.unit = "ns";
-  const PayloadSchema* const schema = schemas_.of(pairs_->second());
+  const PayloadSchema* const schema = schemas_.schema_of(pairs_->second());
   return ChosenField{pairs_->second(), schema == nullptr ? &no_payload_ : schema, &between_};
 }
 
 // False when the payload ends before the field.
-bool HistSink::add(Groups& groups, const ResolvedSample& sample, std::optional<std::uint64_t> between) const {
+bool HistSink::add_sample(Groups& groups, const ResolvedSample& sample,
+                          std::optional<std::uint64_t> between) const {
   const PayloadField& field = *chosen_.field;
   const auto value = own_ != nullptr ? own_->of(sample)
                      : between       ? FieldValue(*between)
@@ -302,7 +303,7 @@ std::string HistSink::heading(const Keys& keys, const Group& group) const {
   if (!field.unit.empty()) text += " in " + printable(field.unit, names);
   for (std::size_t i = 0; i < keys_.size(); ++i)
     text += ", " + printable(keys_[i].name(), names) + " " + keys_[i].show(keys[i], names);
-  if (intervals_.is_on() && !is_whole_) text += fmt::format(", from {:.6f} s", intervals_.begin());
+  if (intervals_.is_on() && !is_whole_) text += fmt::format(", from {:.6f} s", intervals_.begin_seconds());
   return text + fmt::format(", {} value{}\n", group.total, group.total == 1 ? "" : "s");
 }
 
@@ -353,7 +354,7 @@ void HistSink::write_json(const Keys& keys, const Group& group) const {
   to.text("event", event_);
   to.text("field", field.name);
   if (!field.unit.empty()) to.text("unit", field.unit);
-  if (intervals_.is_on() && !is_whole_) to.real("begin", intervals_.begin());
+  if (intervals_.is_on() && !is_whole_) to.real("begin", intervals_.begin_seconds());
   if (!keys_.empty()) {
     to.begin_object("keys");
     for (std::size_t i = 0; i < keys_.size(); ++i) describe_key(to, keys_[i], keys[i]);

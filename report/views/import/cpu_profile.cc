@@ -141,7 +141,7 @@ class CpuProfileImport {
       for (const ProfiledCall& node : profile.nodes) frame_of(node);
     }
     if (by_function_.empty()) return Error{"the document has no nodes of a CPU profile"};
-    if (auto begun = capture_.begin(output, std::move(layout)); !begun) return begun;
+    if (auto begun = capture_.begin_samples(output, std::move(layout)); !begun) return begun;
     for (const auto& [key, profile] : profiles_)
       if (auto added = add_profile(profile); !added) return added;
     return capture_.finish(output);

@@ -88,7 +88,7 @@ class FoldedImport {
       layout.events = {{.name = "before", .unit = {}}, {.name = "after", .unit = {}}};
     else
       layout.events = {{.name = "samples", .unit = {}}};
-    if (auto begun = capture_.begin(output, std::move(layout)); !begun) return begun;
+    if (auto begun = capture_.begin_samples(output, std::move(layout)); !begun) return begun;
     Result<> added = Done{};
     each_folded_line(text, [&](std::string_view line, std::uint64_t number, std::size_t offset) {
       if (added) added = add_line(line, number, offset);
@@ -154,7 +154,7 @@ class FoldedImport {
     if (failed == std::errc() && end == word.data() + word.size()) return whole;
     const double count = folded_count(word).value_or(0);
     ++fractions_;
-    return rounded_[event].next(count);
+    return rounded_[event].next_weight(count);
   }
 
   void note_fractions() {

@@ -85,7 +85,7 @@ format::PayloadSchema imported_schema(const ImportedLayout& layout, const Import
 
 }  // namespace
 
-std::uint64_t WholeWeights::next(double weight) {
+std::uint64_t WholeWeights::next_weight(double weight) {
   constexpr double kMost = 1.8e19;
   sum_ = std::min(sum_ + std::max(weight, 0.0), kMost);
   const auto reached = static_cast<std::uint64_t>(std::round(sum_));
@@ -272,7 +272,7 @@ Result<format::Features> ImportedCapture::features() const {
   return features;
 }
 
-Result<> ImportedCapture::begin(const CopyOutput& output, ImportedLayout layout) {
+Result<> ImportedCapture::begin_samples(const CopyOutput& output, ImportedLayout layout) {
   layout_ = std::move(layout);
   auto file = output.begin();
   if (!file) return std::move(file.error());

@@ -107,7 +107,7 @@ class ImportedCapture {
                                std::span<const ImportedLine> lines);
 
   // Then samples. Modules, but not frames, are known before the first one.
-  Result<> begin(const CopyOutput& output, ImportedLayout layout);
+  Result<> begin_samples(const CopyOutput& output, ImportedLayout layout);
   Result<> add_sample(const ImportedSample& sample);
   // Writes the names and closes the capture.
   Result<> finish(const CopyOutput& output);
@@ -178,7 +178,7 @@ class ImportedCapture {
 // Sums of weights with fractions as whole numbers: each is rounded so that their sum is right.
 class WholeWeights {
  public:
-  std::uint64_t next(double weight);
+  std::uint64_t next_weight(double weight);
 
  private:
   double sum_ = 0;

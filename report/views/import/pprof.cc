@@ -108,7 +108,7 @@ class PprofImport {
     each_field(in_profile::kSample, [this](pbf_reader sample) { see_labels(sample); });
     place_modules();
     make_frames();
-    if (auto begun = capture_.begin(output, layout()); !begun) return begun;
+    if (auto begun = capture_.begin_samples(output, layout()); !begun) return begun;
     Result<> added = Done{};
     each_field(in_profile::kSample, [&](pbf_reader sample) {
       if (added) added = add_sample(sample);

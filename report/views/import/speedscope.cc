@@ -114,7 +114,7 @@ class SpeedscopeImport {
       const ImportedLine line{.function = frame.name, .file = frame.file, .line = frame.line};
       ids_.push_back(capture_.add_frame(capture_.named_module(frame.file), {&line, 1}));
     }
-    if (auto begun = capture_.begin(output, layout()); !begun) return begun;
+    if (auto begun = capture_.begin_samples(output, layout()); !begun) return begun;
     for (const SpeedscopeProfile& profile : profiles_) {
       auto added = profile.type == "evented" ? add_evented(profile) : add_sampled(profile);
       if (!added) return std::move(added.error()).in(name_of(profile));
@@ -210,7 +210,7 @@ class SpeedscopeImport {
       stack_.clear();
       for (; begin < profile.ends[i]; ++begin)
         if (auto pushed = push(profile.frames[begin]); !pushed) return pushed;
-      const std::uint64_t weight = whole.next(profile.weights[i] * scale_of(profile));
+      const std::uint64_t weight = whole.next_weight(profile.weights[i] * scale_of(profile));
       if (auto added = add_weight(profile, weight, at); !added) return added;
       at += std::max(profile.weights[i], 0.0);
     }
@@ -227,7 +227,7 @@ class SpeedscopeImport {
       const SpeedscopeEvent& event = profile.events[i];
       const auto where = [i] { return "event " + std::to_string(i); };
       if (event.at < at) return Error{where() + " is earlier than the one before"};
-      const std::uint64_t weight = open.empty() ? 0 : whole.next((event.at - at) * scale_of(profile));
+      const std::uint64_t weight = open.empty() ? 0 : whole.next_weight((event.at - at) * scale_of(profile));
       if (auto added = add_weight(profile, weight, at); !added) return added;
       at = event.at;
       if (event.is_open) {

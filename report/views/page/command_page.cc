@@ -173,11 +173,11 @@ class PageSink : public Sink {
     const bool is_kept = samples_.size() > before;
     if (code_ != nullptr && is_kept) code_->add_sample(sample, sample.location_id);
     if (states_ == nullptr) return flow;
-    states_->take(sample, is_kept ? std::optional(static_cast<std::uint32_t>(before)) : std::nullopt);
+    states_->take_sample(sample, is_kept ? std::optional(static_cast<std::uint32_t>(before)) : std::nullopt);
     return Flow::Continue;
   }
   Flow on_non_sample(const NonSampleRecord& event) override {
-    states_->take(event);
+    states_->take_record(event);
     return Flow::Continue;
   }
 
@@ -206,7 +206,7 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   PageSink sink(samples, states.get(), used_code, std::move(chosen));
   run_with_progress(session, sink, out);
   samples.name_new_rows();
-  if (code) code->read();
+  if (code) code->read_code();
   session.report_missing_symbols();
   samples.look_up_lines();
 

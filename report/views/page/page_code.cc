@@ -39,7 +39,7 @@ PageCode::PageCode(Session& session, const PageNames& names, PageParts& parts)
 
 void PageCode::add_sample(const ResolvedSample& sample, LocationId location) {
   hits_.add_sample_at(sample, location);
-  locations_.add(value_of(location));
+  locations_.add_number(value_of(location));
 }
 
 // By their share of an event's weight: those of events with other units are compared, too.
@@ -63,7 +63,7 @@ std::vector<std::size_t> PageCode::hottest_first(const std::vector<HitFunction>&
   return order;
 }
 
-void PageCode::read() {
+void PageCode::read_code() {
   const std::vector<HitFunction> functions = hits_.functions(session_.resolver());
   CodeAnnotator annotator(session_, AsmSyntax::Att);
   std::size_t disassembled = 0, shown = 0;
@@ -115,10 +115,10 @@ void PageCode::add_instructions(const HitFunction& function, const AnnotatedCode
       frame = is_own ? own : number_of_frame(inlined, parts_, names_);
     }
     frames_.push_back(frame);
-    sizes_.add(line.bytes.size());
-    texts_.add(parts_.texts.number_of(printable(instruction_text(line, kMnemonic))));
+    sizes_.add_number(line.bytes.size());
+    texts_.add_number(parts_.texts.number_of(printable(instruction_text(line, kMnemonic))));
     const bool is_known = !line.file.empty() && line.line != 0;
-    of_files_.add(is_known ? file_number(line.file) : 0);
+    of_files_.add_number(is_known ? file_number(line.file) : 0);
     lines_.add_signed(is_known ? line.line : 0);
   }
 }
@@ -160,7 +160,7 @@ std::uint32_t PageCode::file_number(std::string_view path) {
   if (const auto known = file_numbers_.find(path); known != file_numbers_.end()) return known->second;
   const auto number = static_cast<std::uint32_t>(file_numbers_.size() + 1);
   file_numbers_.emplace(path, number);
-  file_names_.add(parts_.texts.number_of(names_.path(path)));
+  file_names_.add_number(parts_.texts.number_of(names_.path(path)));
   return number;
 }
 
@@ -193,22 +193,22 @@ std::vector<PackedColumn> PageCode::columns() {
       file("source.file", ColumnForm::Differences), line("source.line", ColumnForm::Differences),
       text("source.text", ColumnForm::Numbers), of_samples("code", ColumnForm::Numbers);
   for (const ShownFunction& function : shown_) {
-    frame.add(function.frame);
-    rows.add(function.offsets.size());
-    reason.add(function.reason);
+    frame.add_number(function.frame);
+    rows.add_number(function.offsets.size());
+    reason.add_number(function.reason);
   }
-  for (const std::uint32_t one : frames_) of_rows.add(one);
+  for (const std::uint32_t one : frames_) of_rows.add_number(one);
   for (const auto& [place, number] : source_) {
     file.add_signed(place.first);
     line.add_signed(place.second);
-    text.add(number);
+    text.add_number(number);
   }
   IdMap<LocationId, std::uint32_t> known(kUnknown);
   locations_.each([&](std::uint64_t number) {
     const auto location = id_of<LocationId>(number);
     std::uint32_t instruction = known.find(location);
     if (instruction == kUnknown) known[location] = instruction = instruction_at(location);
-    of_samples.add(instruction);
+    of_samples.add_number(instruction);
   });
   std::vector<PackedColumn> columns;
   for (PackedColumn* column : {&frame, &rows, &reason, &sizes_, &texts_, &of_rows, &of_files_, &lines_,

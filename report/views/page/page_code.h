@@ -35,7 +35,7 @@ class PageCode {
   void add_sample(const ResolvedSample& sample, LocationId location);
   // Reads the code. Call it after the run, before the report of missing symbols: it notes source files that
   // cannot be shown.
-  void read();
+  void read_code();
   // After PageTree::replace_frames(), with what it was given.
   void move_frames(std::span<const std::uint32_t> frames);
 

@@ -25,21 +25,21 @@ std::string policy_hash(std::string_view hex) {
 
 std::vector<PackedColumn> shared_columns(const PageParts& parts, const PageTree::Order& order) {
   PackedTexts texts;
-  for (std::uint32_t i = 0; i < parts.texts.size(); ++i) texts.add(parts.texts[i]);
+  for (std::uint32_t i = 0; i < parts.texts.size(); ++i) texts.add_text(parts.texts[i]);
   std::vector<PackedColumn> columns = std::move(texts).columns();
   PackedColumn name("frame.name", ColumnForm::Numbers), module("frame.module", ColumnForm::Numbers),
       kind("frame.kind", ColumnForm::Byte);
   for (const PageFrame& frame : parts.tree.frames()) {
-    name.add(frame.name);
-    module.add(frame.module);
+    name.add_number(frame.name);
+    module.add_number(frame.module);
     kind.add_byte(static_cast<char>(frame.kind));
   }
   // The distance to the caller, which is after its callees.
   PackedColumn parent("node.parent", ColumnForm::Numbers), frame("node.frame", ColumnForm::Numbers);
   for (std::size_t i = 0; i < order.nodes.size(); ++i) {
     const PageTree::Node& node = parts.tree.nodes()[order.nodes[i]];
-    parent.add(order.positions[node.parent] - i);
-    frame.add(node.frame);
+    parent.add_number(order.positions[node.parent] - i);
+    frame.add_number(node.frame);
   }
   for (PackedColumn* column : {&name, &module, &kind, &parent, &frame}) columns.push_back(std::move(*column));
   return columns;

@@ -27,7 +27,7 @@ void describe_capture(JsonFields& to, Session& session, PageSamples& samples, co
     if (!value.empty()) to.number(name, texts.number_of(value));
   };
   const auto host = [&](const std::optional<std::string>& value) {
-    return value ? names.of(Content::Host, *value) : std::string();
+    return value ? names.name_of(Content::Host, *value) : std::string();
   };
   text("file", printable(names.path(input)));
   text("host", host(environment.hostname));
@@ -35,11 +35,11 @@ void describe_capture(JsonFields& to, Session& session, PageSamples& samples, co
   text("arch", printable(environment.arch.value_or("")));
   text("cpu", printable(environment.cpu_description.value_or("")));
   if (environment.cpus_online) to.number("cpus", *environment.cpus_online);
-  text("command", names.of(Content::CommandLine, command_of(environment)));
+  text("command", names.name_of(Content::CommandLine, command_of(environment)));
   if (environment.clock_data && names.how(Content::Time) == How::Keep)
     to.text("clock", fmt::format("{}", static_cast<std::int64_t>(environment.clock_data->wall_ns -
                                                                  environment.clock_data->clock_ns)));
-  samples.describe(to);
+  samples.describe_samples(to);
   to.number("lost", session.lost_samples());
   to.begin_list("notes");
   for (const std::string& line : findings_text(session.diagnostics(), input)) {

@@ -4,12 +4,12 @@
 
 namespace tacho::report {
 
-std::string PageNames::of(Content content, std::string_view text) const {
+std::string PageNames::name_of(Content content, std::string_view text) const {
   switch (how(content)) {
     case How::Keep:
       return printable(text);
     case How::Hash:
-      return aliases_->of(text);
+      return aliases_->alias_of(text);
     default:
       return std::string(text.empty() ? "" : kHidden);
   }

@@ -17,9 +17,9 @@ class PageNames {
   PageNames(const Redaction& redaction, const Aliases& aliases)
       : redaction_(&redaction), aliases_(&aliases) {}
 
-  How how(Content content) const { return redaction_->of(content); }
+  How how(Content content) const { return redaction_->how_of(content); }
   // Safe to print.
-  std::string of(Content content, std::string_view text) const;
+  std::string name_of(Content content, std::string_view text) const;
   std::string path(std::string_view path) const;
   std::string event(std::string_view name) const;
   std::string text_with_paths(std::string_view text) const;

@@ -49,7 +49,7 @@ bool reads_payloads(Session& session, EventSchemas& schemas) {
   for (std::size_t i = 0; i < session.events().size(); ++i) {
     const format::EventAttr& attr = session.events()[i].attr;
     if (attr.samples(abi::kSampleCgroup)) return true;
-    if (attr.samples(abi::kSampleRaw) && schemas.of(i) != nullptr) return true;
+    if (attr.samples(abi::kSampleRaw) && schemas.schema_of(i) != nullptr) return true;
   }
   return false;
 }
@@ -114,15 +114,16 @@ void PageSamples::add_columns(EventColumns& event, const ResolvedSample& sample,
                               std::uint64_t weight) {
   const format::EventAttr& attr = sample.event().attr;
   times_.add_signed(static_cast<std::int64_t>(sample.fields->time - first_time_));
-  cpus_.add(attr.samples(abi::kSampleCpu) ? std::uint64_t{sample.fields->cpu} + 1 : 0);
-  of_threads_.add(thread_of(sample));
-  of_events_.add(sample.event_index);
-  weights_of_samples_.add(weight);
-  rows_of_samples_.add(value_of(row));
+  cpus_.add_number(attr.samples(abi::kSampleCpu) ? std::uint64_t{sample.fields->cpu} + 1 : 0);
+  of_threads_.add_number(thread_of(sample));
+  of_events_.add_number(sample.event_index);
+  weights_of_samples_.add_number(weight);
+  rows_of_samples_.add_number(value_of(row));
   if (!reads_payloads_) return;
   const bool has_cgroup = attr.samples(abi::kSampleCgroup);
   has_cgroups_ |= has_cgroup;
-  cgroups_.add(has_cgroup ? parts_.texts.number_of(names_.of(Content::Containers, sample.cgroup())) : 0);
+  cgroups_.add_number(
+      has_cgroup ? parts_.texts.number_of(names_.name_of(Content::Containers, sample.cgroup())) : 0);
   add_payload(event, sample);
 }
 
@@ -131,7 +132,7 @@ PageSamples::EventColumns& PageSamples::event_of(const ResolvedSample& sample) {
   EventColumns& event = events_[sample.event_index];
   if (event.is_known) return event;
   event.is_known = true;
-  const PayloadSchema* const schema = schemas_.of(sample.event_index);
+  const PayloadSchema* const schema = schemas_.schema_of(sample.event_index);
   if (schema == nullptr || take_ == Take::Stacks) return event;
   for (const PayloadField& field : schema->fields) {
     const bool is_text = is_shown_as_text(field);
@@ -152,7 +153,7 @@ std::string PageSamples::text_of(const PayloadField& field, const ResolvedSample
   const auto one = [&](const FieldValue& value) {
     const auto* const text = std::get_if<std::string_view>(&value);
     return is_hidden         ? std::string(PageNames::kHidden)
-           : text != nullptr ? names_.of(Content::Payload, *text)
+           : text != nullptr ? names_.name_of(Content::Payload, *text)
                              : show_value(field, value, Names::Safe);
   };
   if (!is_list(field)) {
@@ -179,13 +180,13 @@ void PageSamples::add_payload(EventColumns& event, const ResolvedSample& sample)
     if (column.is_text) {
       const bool is_too_much = parts_.texts.bytes() > kMostText;
       const std::string text = !is_there ? "" : is_too_much ? std::string(kTooMuch) : text_of(field, sample);
-      column.values.add(parts_.texts.number_of(text));
+      column.values.add_number(parts_.texts.number_of(text));
     } else if (column.values.form() == ColumnForm::Reals) {
       const auto* const real = value ? std::get_if<double>(&*value) : nullptr;
       column.values.add_real(real == nullptr ? 0 : *real);
     } else if (column.values.form() == ColumnForm::Wide) {
       const auto* const number = value ? std::get_if<std::uint64_t>(&*value) : nullptr;
-      column.values.add(number == nullptr ? 0 : *number);
+      column.values.add_number(number == nullptr ? 0 : *number);
     } else {
       const auto* const number = value ? std::get_if<std::int64_t>(&*value) : nullptr;
       column.values.add_signed(number == nullptr ? 0 : *number);
@@ -196,7 +197,7 @@ void PageSamples::add_payload(EventColumns& event, const ResolvedSample& sample)
 RowId PageSamples::row_of(const ResolvedSample& sample) {
   const auto [comm, is_new] = comms_.try_emplace(sample.comm.data());
   if (is_new) {
-    const std::string name = names_.of(Content::Comm, sample.comm);
+    const std::string name = names_.name_of(Content::Comm, sample.comm);
     const std::uint32_t text = parts_.texts.number_of(name.empty() ? "[unnamed]" : name);
     comm->second = parts_.tree.frame_of({text, 0, FrameKind::Group});
   }
@@ -216,14 +217,14 @@ std::uint32_t PageSamples::thread_of(const ResolvedSample& sample) {
   if (comm != comms_.end())
     thread.comm = parts_.tree.frames()[comm->second].name;
   else
-    thread.comm = parts_.texts.number_of(names_.of(Content::Comm, sample.comm));
+    thread.comm = parts_.texts.number_of(names_.name_of(Content::Comm, sample.comm));
   return known->second;
 }
 
 std::uint32_t PageSamples::thread_number(std::uint32_t pid, std::uint32_t tid, std::string_view comm) {
   const auto [known, is_new] = thread_numbers_.try_emplace(std::uint64_t{pid} << 32 | tid,
                                                            static_cast<std::uint32_t>(threads_.size()));
-  if (is_new) threads_.push_back({pid, tid, parts_.texts.number_of(names_.of(Content::Comm, comm))});
+  if (is_new) threads_.push_back({pid, tid, parts_.texts.number_of(names_.name_of(Content::Comm, comm))});
   return known->second;
 }
 
@@ -282,9 +283,9 @@ std::vector<PackedColumn> PageSamples::nodes_of_samples(const PageTree::Order& o
   std::vector<std::uint32_t> numbers(samples.size());
   for (std::uint32_t i = 0; i < by_samples.size(); ++i) {
     numbers[by_samples[i]] = i;
-    stack_node.add(by_samples[i]);
+    stack_node.add_number(by_samples[i]);
   }
-  rows_of_samples_.each([&](std::uint64_t row) { stack.add(numbers[node_of(row)]); });
+  rows_of_samples_.each([&](std::uint64_t row) { stack.add_number(numbers[node_of(row)]); });
   std::vector<PackedColumn> columns;
   for (PackedColumn* column : {&stack_node, &stack}) columns.push_back(std::move(*column));
   return columns;
@@ -300,7 +301,7 @@ std::vector<PackedColumn> PageSamples::columns(const PageTree::Order& order) {
   for (const ThreadName& one : threads_) {
     pid.add_signed(static_cast<std::int32_t>(one.pid));
     tid.add_signed(static_cast<std::int32_t>(one.tid));
-    comm.add(one.comm);
+    comm.add_number(one.comm);
   }
   for (PackedColumn* column : {&pid, &tid, &comm}) columns.push_back(std::move(*column));
   for (EventColumns& event : events_)
@@ -309,7 +310,7 @@ std::vector<PackedColumn> PageSamples::columns(const PageTree::Order& order) {
       if (field.has_missing) columns.push_back(std::move(field.missing));
     }
   PackedColumn line("frame.line", ColumnForm::Numbers);
-  for (const std::uint32_t text : lines_) line.add(text);
+  for (const std::uint32_t text : lines_) line.add_number(text);
   columns.push_back(std::move(line));
   return columns;
 }
@@ -328,8 +329,8 @@ std::vector<PackedColumn> PageSamples::sums(const PageTree::Order& order, const 
     for (const auto& [key, sum] : sums) {
       if (key.first != event) continue;
       node.add_signed(key.second);
-      weight.add(sum.period);
-      samples.add(sum.samples);
+      weight.add_number(sum.period);
+      samples.add_number(sum.samples);
     }
     for (PackedColumn* column : {&node, &weight, &samples}) columns.push_back(std::move(*column));
   }
@@ -338,11 +339,11 @@ std::vector<PackedColumn> PageSamples::sums(const PageTree::Order& order, const 
 
 std::string PageSamples::unit_of(std::size_t event) {
   const format::Event& described = session_.events()[event];
-  const std::string unit = weight_unit({}, described, schemas_.of(event), periods_.of(event));
+  const std::string unit = weight_unit({}, described, schemas_.schema_of(event), periods_.of(event));
   return unit == printable(described.name) ? names_.event(described.name) : unit;
 }
 
-void PageSamples::describe(JsonFields& to) {
+void PageSamples::describe_samples(JsonFields& to) {
   const auto text = [&](std::string_view name, const std::string& value) {
     to.number(name, parts_.texts.number_of(value));
   };

@@ -70,7 +70,7 @@ class PageSamples : public Sink {
   // The same as sums by event and node: "NUMBER.node", "NUMBER.weight", "NUMBER.samples" after `prefix`.
   std::vector<PackedColumn> sums(const PageTree::Order& order, const std::string& prefix) const;
   // "start", "left_out" and "events", whose names are numbers of texts.
-  void describe(JsonFields& to);
+  void describe_samples(JsonFields& to);
 
  private:
   struct FieldColumn {

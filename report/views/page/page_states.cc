@@ -31,7 +31,7 @@ PackedColumn sums_of(const WallTimes& times) {
     for (const double time : of_thread) {
       sum += time;
       const auto whole = static_cast<std::uint64_t>(std::llround(sum));
-      column.add(whole - written);
+      column.add_number(whole - written);
       written = whole;
     }
   }
@@ -58,21 +58,21 @@ std::vector<PackedColumn> state_columns(const WallTimes& times, PageSamples& sam
     const WallThread& one = times.threads()[i];
     const std::uint64_t first = std::max(one.begin, range.first);
     std::uint64_t kept = 0;
-    thread.add(samples.thread_number(one.pid, one.tid, one.comm));
+    thread.add_number(samples.thread_number(one.pid, one.tid, one.comm));
     start.add_signed(static_cast<std::int64_t>(first - samples.first_time()));
     for (const StateInterval& interval : states[i]) {
       const std::uint64_t begin = std::max(interval.begin, first), end = std::min(interval.end, last);
       if (begin >= end) continue;
       ++kept;
-      length.add(end - begin);
+      length.add_number(end - begin);
       state.add_byte(static_cast<char>(interval.state));
       const bool is_wait = interval.kept != 0 || interval.facts != 0;
       const PageWait wait = is_wait ? wait_of(interval.kept, interval.facts) : PageWait{};
       sample.add_signed(wait.sample ? std::int64_t{*wait.sample} + 1 : 0);
-      waker.add(number_of_waker(wait.waker, samples));
-      cpu.add(interval.cpu == kNoCpu ? 0 : std::uint64_t{interval.cpu} + 1);
+      waker.add_number(number_of_waker(wait.waker, samples));
+      cpu.add_number(interval.cpu == kNoCpu ? 0 : std::uint64_t{interval.cpu} + 1);
     }
-    count.add(kept);
+    count.add_number(kept);
   }
   std::vector<PackedColumn> columns;
   for (PackedColumn* column : {&thread, &start, &count, &length, &state, &sample, &waker, &cpu})
@@ -109,7 +109,7 @@ PageStates::PageStates(Session& session, const WaitOptions& options, const Filte
              {.keep = [this](const ResolvedSample&) { return last_; },
               .facts_of = [this](const Wait& wait) { return facts_of(wait); }}) {}
 
-void PageStates::take(const ResolvedSample& sample, std::optional<std::uint32_t> number) {
+void PageStates::take_sample(const ResolvedSample& sample, std::optional<std::uint32_t> number) {
   last_ = number ? *number + 1 : 0;
   times_.take(sample);
 }

@@ -46,8 +46,8 @@ class PageStates {
   static std::unique_ptr<PageStates> find(Session& session);
 
   // Takes each sample after the page; `number`: its number in the page.
-  void take(const ResolvedSample& sample, std::optional<std::uint32_t> number);
-  void take(const NonSampleRecord& event) { times_.take(event); }
+  void take_sample(const ResolvedSample& sample, std::optional<std::uint32_t> number);
+  void take_record(const NonSampleRecord& event) { times_.take(event); }
   // After the last sample.
   std::vector<PackedColumn> columns(PageSamples& samples);
 

@@ -69,13 +69,13 @@ class HeadRedaction {
   void change_environment(format::Environment& environment) const {
     if (hides(Content::Host) && environment.hostname) {
       if (how(Content::Host) == How::Hash)
-        environment.hostname = aliases_.of(*environment.hostname);
+        environment.hostname = aliases_.alias_of(*environment.hostname);
       else
         environment.hostname.reset();
     }
     if (how(Content::CommandLine) == How::Drop) environment.command_line.clear();
     if (how(Content::CommandLine) == How::Hash)
-      for (std::string& word : environment.command_line) word = aliases_.of(word);
+      for (std::string& word : environment.command_line) word = aliases_.alias_of(word);
     for (format::BuildIdEntry& entry : environment.build_ids) entry.filename = path(entry.filename);
     for (format::EventGroup& group : environment.groups) group.name = event_name(group.name);
     if (hides(Content::Time)) environment.clock_data.reset();
@@ -92,7 +92,7 @@ class HeadRedaction {
     if (hides(Content::Kernel) || hides(Content::Paths)) environment.bpf_places.clear();
     for (format::EventLoss& loss : environment.losses.events) {
       loss.event = event_name(loss.event);
-      if (hides(Content::Containers)) loss.cgroup = loss.cgroup.empty() ? "" : aliases_.of(loss.cgroup);
+      if (hides(Content::Containers)) loss.cgroup = loss.cgroup.empty() ? "" : aliases_.alias_of(loss.cgroup);
     }
     for (auto& [what, value] : environment.user_stacks) what = numbers_in(paths_in(what));
     for (format::AttachedProgram& program : environment.attached_programs) {
@@ -150,7 +150,7 @@ class HeadRedaction {
   }
 
   bool hides(Content content) const { return redaction_.hides(content); }
-  How how(Content content) const { return redaction_.of(content); }
+  How how(Content content) const { return redaction_.how_of(content); }
   std::string path(std::string_view text) const { return hidden_path(text, path_rule_, aliases_); }
   std::string paths_in(std::string_view text) const { return hidden_paths_in(text, path_rule_, aliases_); }
   std::string numbers_in(const std::string& text) const {

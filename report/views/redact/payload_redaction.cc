@@ -68,12 +68,12 @@ Step step_of(const PayloadField& field) {
 }  // namespace
 
 void PayloadRedaction::hide(std::span<std::byte> bytes, FieldKind kind) {
-  if (redaction_->of(Content::Payload) == How::Drop) {
+  if (redaction_->how_of(Content::Payload) == How::Drop) {
     std::ranges::fill(bytes, std::byte{});
     return;
   }
   if (kind != FieldKind::Text) return aliases_->replace(bytes);
-  const std::string alias = aliases_->of(format::text_of(bytes));
+  const std::string alias = aliases_->alias_of(format::text_of(bytes));
   std::ranges::fill(bytes, std::byte{});
   if (bytes.empty()) return;
   std::memcpy(bytes.data(), alias.data(), std::min(alias.size(), bytes.size() - 1));
@@ -124,7 +124,7 @@ void PayloadRedaction::hide_text(const PayloadField& field, std::span<std::byte>
 }
 
 void PayloadRedaction::change(std::size_t event, std::span<std::byte> raw) {
-  const PayloadSchema* const schema = schemas_.of(event);
+  const PayloadSchema* const schema = schemas_.schema_of(event);
   if (!redaction_->hides(Content::Payload)) {
     if (schema == nullptr) return;
     for (const PayloadField& field : schema->fields) {

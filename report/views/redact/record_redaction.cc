@@ -89,13 +89,13 @@ bool RecordRedaction::with_text(const RecordView& record, std::size_t fixed, std
 }
 
 std::string RecordRedaction::comm(std::string_view name) const {
-  switch (redaction_->of(Content::Comm)) {
+  switch (redaction_->how_of(Content::Comm)) {
     case How::Keep:
       return std::string(name);
     case How::Drop:
       return "-";
     default:
-      return aliases_->of(name);
+      return aliases_->alias_of(name);
   }
 }
 
@@ -105,7 +105,7 @@ std::string RecordRedaction::container(std::string_view path) const {
   std::string hidden;
   while (!path.empty()) {
     const auto slash = path.find('/');
-    hidden += aliases_->of(path.substr(0, slash));
+    hidden += aliases_->alias_of(path.substr(0, slash));
     if (slash == std::string_view::npos) break;
     hidden += '/';
     path.remove_prefix(slash + 1);
@@ -169,7 +169,7 @@ void RecordRedaction::change_registers(const format::Registers& registers, const
 // Appends the unwound call chain of the copied stack, in the kernel's form of user chains.
 void RecordRedaction::add_unwound(const format::Sample& sample, const RecordView& record) {
   if (chains_ == nullptr || !redaction_->hides(Content::Stacks)) return;
-  const auto unwound = chains_->of(record.bytes);
+  const auto unwound = chains_->chain_of(record.bytes);
   const Bytes chain = sample.callchain.bytes();
   if (unwound.empty() || chain.data() == nullptr) return;
   Cut cut{static_cast<std::size_t>(chain.data() - record.bytes.data()) - kWordBytes,
@@ -273,7 +273,7 @@ bool RecordRedaction::change_mapping(const RecordView& record, const EventAttr& 
 // u32 pid, u32 tid, u64 count, then u64 device and u64 inode of each.
 bool RecordRedaction::change_namespaces(const RecordView& record, std::size_t trailer,
                                         format::ByteWriter& out) {
-  if (redaction_->of(Content::Containers) == How::Drop) return false;
+  if (redaction_->how_of(Content::Containers) == How::Drop) return false;
   bytes_.assign(record.bytes.begin(), record.bytes.end());
   constexpr std::size_t kLinks = kHead + 2 * kWordBytes;
   if (redaction_->hides(Content::Containers))
@@ -299,7 +299,7 @@ bool RecordRedaction::change_kernel_record(const RecordView& record, const Event
     case abi::kRecordComm:
       return with_text(record, kCommName, comm(text_behind(record, kCommName, trailer)), trailer, out);
     case abi::kRecordCgroup:
-      if (redaction_->of(Content::Containers) == How::Drop) return false;
+      if (redaction_->how_of(Content::Containers) == How::Drop) return false;
       return with_text(record, kCgroupPath, container(text_behind(record, kCgroupPath, trailer)), trailer,
                        out);
     case abi::kRecordNamespaces:

@@ -104,7 +104,7 @@ std::string alias_of(Content content, How how, const std::string& example, const
                      const Aliases& aliases) {
   if (example.empty() || how == How::Drop || content == Content::Containers) return {};
   if (content == Content::Paths) return hidden_path(example, options.redaction.path_rule(), aliases);
-  return how == How::Hash ? aliases.of(example) : example;
+  return how == How::Hash ? aliases.alias_of(example) : example;
 }
 
 Redacted class_counts(const RedactOptions& options, const Census& census, const Aliases& aliases) {
@@ -112,7 +112,7 @@ Redacted class_counts(const RedactOptions& options, const Census& census, const 
   const auto counts = census.counts();
   for (const format::ContentRow& row : format::kContents) {
     const Census::Count& count = counts[static_cast<std::size_t>(row.content)];
-    const How how = options.redaction.of(row.content);
+    const How how = options.redaction.how_of(row.content);
     redacted.classes.push_back({row.content, how, count.number, count.unit, count.example,
                                 alias_of(row.content, how, count.example, options, aliases)});
   }

@@ -20,7 +20,7 @@ class UnwoundChains : private Sink {
   static Result<UnwoundChains> read(SessionOptions reading);
 
   // The user part of the call chain of a sample (given by its bytes), leaf first; may be empty.
-  std::span<const std::uint64_t> of(format::Bytes sample) const {
+  std::span<const std::uint64_t> chain_of(format::Bytes sample) const {
     const auto found = stack_of_.find(hash_(format::as_text(sample)));
     return found == stack_of_.end() ? std::span<const std::uint64_t>() : chains_[index_of(found->second)];
   }

@@ -80,7 +80,7 @@ class RowGraphs {
             std::span<const GraphRow> rows);
 
   // The first row without a graph; all later ones have none either.
-  std::size_t end() const { return end_; }
+  std::size_t end_of_graphs() const { return end_; }
 
   // One row after another:
   // Builds the tree of the next row. False: its weight is below the threshold, or it has no call chains.

@@ -136,7 +136,7 @@ std::string HierarchyText::cell_text(const Cell& cell, const Hierarchy& hierarch
   std::vector<std::uint64_t> values;
   for (std::size_t member = 0; member < hierarchy.members(); ++member)
     values.push_back(hierarchy.value(cell.column.kind, row, member));
-  return cells_.numbers(cell, values, totals.of(cell.column.kind));
+  return cells_.numbers(cell, values, totals.values_of(cell.column.kind));
 }
 
 void HierarchyText::write_row(TextOutput& out, const Hierarchy& hierarchy, TreeRowId row, const Cells& cells,

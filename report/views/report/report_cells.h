@@ -48,7 +48,7 @@ struct Cell {
 // The totals that are 100 %, one for each member of a group.
 struct FullValues {
   std::vector<std::uint64_t> weights, latencies;
-  std::span<const std::uint64_t> of(Column::Kind kind) const {
+  std::span<const std::uint64_t> values_of(Column::Kind kind) const {
     return is_latency(kind) ? latencies : weights;
   }
 };

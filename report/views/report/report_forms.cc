@@ -226,7 +226,7 @@ class ReportCsv : public RowForm {
   ReportCsv(TextOutput& out, const RowSource& source)
       : lines_(out, source.text->names), source_(source), columns_(raw_columns(*source.columns)) {}
 
-  void begin() override {
+  void begin_rows() override {
     lines_.text("event");
     for (const RawColumn& column : columns_) lines_.text(column.name);
     for (const std::string of : {"", "children_"}) {
@@ -246,7 +246,7 @@ class ReportCsv : public RowForm {
     }
   }
 
-  void end() override {}
+  void end_rows() override {}
 
  private:
   void write_row(const RowBlock& block, EntryId row, const RowFacts& facts, std::size_t member) {
@@ -291,7 +291,7 @@ class ReportJson : public RowForm {
   ReportJson(TextOutput& out, const RowSource& source)
       : out_(&out), to_(out), source_(source), columns_(raw_columns(*source.columns)) {}
 
-  void begin() override {
+  void begin_rows() override {
     to_.number("tacho_report", kVersion);
     to_.text("mode", mode_name(source_.facts->options().mode));
     describe_recording(to_, *source_.session, source_.input);
@@ -334,7 +334,7 @@ class ReportJson : public RowForm {
     to_.end_object();
   }
 
-  void end() override {
+  void end_rows() override {
     line_end();
     to_.end_list();
     to_.finish();

@@ -61,9 +61,9 @@ struct RowBlock {
 class RowForm {
  public:
   virtual ~RowForm() = default;
-  virtual void begin() = 0;
+  virtual void begin_rows() = 0;
   virtual void write(const RowBlock& block) = 0;
-  virtual void end() = 0;
+  virtual void end_rows() = 0;
 };
 
 std::unique_ptr<RowForm> make_json_form(TextOutput& out, const RowSource& source);

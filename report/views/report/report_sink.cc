@@ -33,7 +33,7 @@ Sink::Flow ReportSink::on_sample(const ResolvedSample& sample) {
   const auto& cpus = options_->filter.cpus;
   if (!cpus.empty() && std::ranges::find(cpus, sample.fields->cpu) == cpus.end()) return Flow::Continue;
   if (plan_->waits) {
-    if (const auto wait = plan_->waits->take(sample)) add_wait(*wait);
+    if (const auto wait = plan_->waits->take_sample(sample)) add_wait(*wait);
   } else if (mode_ == ReportMode::Branches) {
     plan_->branches->add_branches(*plan_->profile, sample);
     if (plan_->cycles) plan_->cycles->add_branches(sample);

@@ -187,10 +187,10 @@ void ReportTable::write(TextOutput& out) const {
   plan_->names->end(plan_->mode != ReportMode::Samples || plan_->names_chains_late);
   plan_->profile->end_lookups();
   Writer to(*this, out);
-  if (to.form) to.form->begin();
+  if (to.form) to.form->begin_rows();
   for (const BlockId block : profile().blocks().ids())
     if (!profile().rows_of(block).empty()) write_block(to, block);
-  if (to.form) return to.form->end();
+  if (to.form) return to.form->end_rows();
   if (!options_->look.is_quiet && options_->columns.sort.empty() && !options_->chains.parent) {
     out.text("#\n# (Tip: call chains become a flame graph with: tacho flamegraph -i FILE -o FILE.svg)\n#\n");
   } else if (!options_->look.is_quiet) {

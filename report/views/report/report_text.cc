@@ -41,7 +41,7 @@ std::size_t ReportText::write_graphed(TextOutput& out, const Block& block) const
   RowGraphs graphs(*options_, *block.entries, tree_->functions(),
                    {block.entries->whole(0, false), block.totals->weights[0]}, rows);
   std::vector<std::optional<CallTree>> trees(block.pool->workers());
-  for (std::size_t begin = 0; begin < graphs.end() && !out.is_done();) {
+  for (std::size_t begin = 0; begin < graphs.end_of_graphs() && !out.is_done();) {
     const std::size_t end = graphs.begin_batch(begin);
     std::vector<std::size_t> begins;  // of pieces
     std::size_t strands = kMostStrands;
@@ -63,7 +63,7 @@ std::size_t ReportText::write_graphed(TextOutput& out, const Block& block) const
                  });
     begin = end;
   }
-  return graphs.end();
+  return graphs.end_of_graphs();
 }
 
 // In pieces of half a megabyte, or of one row if that is longer.
@@ -199,7 +199,7 @@ void ReportText::write_row(TextBuffer& out, const Block& block, EntryId entry, L
       last.values[member] = entries.value(kind, entry, member);
     Last::Numbers& numbers = last.cells[i];
     if (numbers.values != last.values) {
-      numbers.text = cells_.numbers(cells[i], last.values, block.totals->of(kind));
+      numbers.text = cells_.numbers(cells[i], last.values, block.totals->values_of(kind));
       numbers.values = last.values;
     }
     out.left(numbers.text, width);

@@ -70,7 +70,7 @@ void ScriptJson::describe_numbers(FieldSink& to, const ResolvedSample& sample) c
 // Writes the payload by its description; without one, as bytes.
 void ScriptJson::describe_content(FieldSink& to, const ResolvedSample& sample) {
   if (!sample.event().attr.samples(abi::kSampleRaw)) return;
-  const PayloadSchema* const schema = schemas_.of(sample.event_index);
+  const PayloadSchema* const schema = schemas_.schema_of(sample.event_index);
   if (schema == nullptr) return to.bytes("raw", sample.fields->raw);
   to.begin_object("fields");
   describe_payload(to, *schema, sample.fields->raw, sample.order);
@@ -101,7 +101,7 @@ void ScriptJson::describe_addresses(FieldSink& to, const PayloadSchema& schema,
 
 // The frames of one address, innermost first, joined by commas; usually one.
 std::string_view ScriptJson::location_json(const Location& location) {
-  if (const auto known = frames_.find(location.id); known.data() != nullptr) return known;
+  if (const auto known = frames_.find_text(location.id); known.data() != nullptr) return known;
   TextBuffer made;
   for (const symbolize::Frame& frame : resolver_->frames(location)) {
     if (made.size() > 0) made.character(',');
@@ -225,7 +225,7 @@ const std::string& ImporterText::name_of_event(std::size_t index) {
 }
 
 void ImporterText::write_location(TextBuffer& out, const Location& location) {
-  std::string_view text = lines_.find(location.id);
+  std::string_view text = lines_.find_text(location.id);
   if (text.data() == nullptr) {
     TextBuffer lines;
     for (const symbolize::Frame& frame : resolver_->frames(location)) write_frame_line(lines, frame);
@@ -298,7 +298,7 @@ Columns::Columns(Session& session) : session_(&session) {
   for (std::size_t i = 0; i < session.events().size(); ++i) {
     event_names_.push_back(session.events()[i].name);
     is_taken_.push_back(taken.takes(session.events(), i));
-    schemas_of_.push_back(is_taken_.back() ? schemas_->of(i) : nullptr);
+    schemas_of_.push_back(is_taken_.back() ? schemas_->schema_of(i) : nullptr);
   }
 }
 

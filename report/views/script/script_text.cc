@@ -290,7 +290,7 @@ void write_bpf_output(TextBuffer& out, Bytes payload, Names names) {
 bool names_other_addresses(const Session& session, const FieldChoice& fields) {
   const bool has_addresses = std::ranges::any_of(session.features().schemas, has_named_addresses);
   for (const format::Event& event : session.events()) {
-    const Fields shown = fields.of(event.attr);
+    const Fields shown = fields.fields_of(event.attr);
     if (shown.has(Field::Payload) && has_addresses && event.attr.is_bpf_output()) return true;
     if (shown.has(Field::Addr) && has_symbol_address(event.attr)) return true;
     if (is_branch_trace(event.attr) || shown.has_any(InstructionText::kFields) ||
@@ -336,7 +336,7 @@ bool ScriptText::has_chain(const ResolvedSample& sample) const {
 bool ScriptText::can_fork() const {
   if (!shape_.last_functions.empty() || times_.base() != TimeBase::Clock) return false;
   return std::ranges::none_of(session_->events(), [this](const format::Event& event) {
-    Fields shown = fields_->of(event.attr);
+    Fields shown = fields_->fields_of(event.attr);
     // Defaults are the same for all events of a type, even if one has nothing to show.
     if (!event.attr.samples(abi::kSampleRaw))
       for (const Field field : {Field::Trace, Field::Payload, Field::Synth}) shown.remove(field);
@@ -410,12 +410,12 @@ void ScriptText::write_trace(TextBuffer& out, const ResolvedSample& sample) {
   }
   const std::uint64_t id = sample.event().attr.config;
   if (traces_->write_plain(out, id, sample.fields->raw, sample.order)) return;
-  const auto text = traces_->of(id, sample.fields->raw, sample.fields->cpu, sample.order);
+  const auto text = traces_->text_of(id, sample.fields->raw, sample.fields->cpu, sample.order);
   if (text && (comms_.mode() == Names::Raw || is_plain(*text))) {
     out.text(*text);
   } else if (text) {
     write_tabbed(out, *text);
-  } else if (const PayloadSchema* schema = schemas_.of(sample.event_index)) {
+  } else if (const PayloadSchema* schema = schemas_.schema_of(sample.event_index)) {
     out.text(show_payload(*schema, sample.fields->raw, sample.order, comms_.mode()));
   }
 }
@@ -479,10 +479,10 @@ void ScriptText::write_end(TextBuffer& out, const ResolvedSample& sample, const 
 
 void ScriptText::write(TextBuffer& out, const ResolvedSample& sample) {
   const format::EventAttr& attr = sample.event().attr;
-  const Fields fields = fields_->of(attr);
+  const Fields fields = fields_->fields_of(attr);
   if (fields.empty()) return;
-  LineStart start{comms_.of(sample.comm), sample.pid(),        sample.tid(),      sample.fields->cpu,
-                  sample.fields->time,    sample.fields->misc, abi::kRecordSample};
+  LineStart start{comms_.safe_name(sample.comm), sample.pid(),        sample.tid(),      sample.fields->cpu,
+                  sample.fields->time,           sample.fields->misc, abi::kRecordSample};
   start.is_comm_padded = !(fields.has(Field::Ip) && has_chain(sample));
   write_line_start(out, fields, start, times_);
   if (fields.has(Field::Period)) {
@@ -499,7 +499,7 @@ void ScriptText::write(TextBuffer& out, const ResolvedSample& sample) {
   const bool has_raw = attr.samples(abi::kSampleRaw);
   if (fields.has(Field::Trace) && has_raw && attr.type == abi::kTracepoint) write_trace(out, sample);
   const PayloadSchema* const schema =
-      fields.has(Field::Payload) && has_raw ? schemas_.of(sample.event_index) : nullptr;
+      fields.has(Field::Payload) && has_raw ? schemas_.schema_of(sample.event_index) : nullptr;
   if (schema != nullptr) write_payload(out, sample, *schema);
   if (fields.has(Field::Synth) && has_raw && attr.type == abi::kSynth)
     write_synth(out, attr.config, sample.fields->raw, sample.order);
@@ -517,9 +517,9 @@ void ScriptText::write(TextBuffer& out, const ResolvedSample& sample) {
 
 void ScriptText::write_start(TextBuffer& out, const NonSampleRecord& event) {
   const format::EventAttr& attr = session_->events()[event.event_index].attr;
-  const Fields fields = fields_->of(attr);
+  const Fields fields = fields_->fields_of(attr);
   const bool has_chains = fields_->shows_callchains() && attr.samples(abi::kSampleCallchain);
-  LineStart start{.comm = event.thread == nullptr ? std::string_view(":-1") : comms_.of(event.comm),
+  LineStart start{.comm = event.thread == nullptr ? std::string_view(":-1") : comms_.safe_name(event.comm),
                   .pid = event.id.pid,
                   .tid = event.id.tid,
                   .cpu = event.id.cpu,

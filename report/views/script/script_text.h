@@ -31,7 +31,7 @@ class KeptTexts {
   explicit KeptTexts(std::size_t most_bytes = std::size_t{64} << 20) : most_bytes_(most_bytes) {}
 
   // The result has no data if the text is not kept. Results of both are valid until the next keep().
-  std::string_view find(LocationId id) const { return texts_.find(id); }
+  std::string_view find_text(LocationId id) const { return texts_.find(id); }
   // If there are too many texts, all are dropped first; they are made again when needed.
   std::string_view keep(LocationId id, std::string_view text) {
     if (store_.size() + text.size() > most_bytes_) {
@@ -80,7 +80,7 @@ void write_text_poke(TextBuffer& out, const format::TextPokeRecord& record, cons
 class SafeNames {
  public:
   explicit SafeNames(Names names) : names_(names) {}
-  std::string_view of(std::string_view name) {
+  std::string_view safe_name(std::string_view name) {
     if (names_ == Names::Raw || is_plain(name)) return name;
     const auto [row, is_new] = safe_.try_emplace(name.data());
     if (is_new || row->second.size != name.size()) row->second = {name.size(), printable(name, names_)};

@@ -61,7 +61,7 @@ Result<> fill_tables(DuckDb& database, const TableFiles& files) {
   for (const std::string_view section : {"schema", "fill"}) {
     const auto sql = sql_section(kDuckDbSql, section, parts);
     if (!sql) return sql.error();
-    if (auto done = database.run(*sql); !done) return done;
+    if (auto done = database.run_sql(*sql); !done) return done;
   }
   return Done{};
 }
@@ -74,7 +74,7 @@ Result<> print_result(DuckDb& database, const Options& options) {
   if (!file) return std::move(file.error());
   TextOutput out(std::move(*file));
   ResultText text(out, options.form, reading.room());
-  if (auto done = database.run(options.query, {}, text.reader()); !done) return done;
+  if (auto done = database.run_sql(options.query, {}, text.reader()); !done) return done;
   text.finish();
   return out.finish();
 }

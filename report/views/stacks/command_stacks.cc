@@ -72,7 +72,7 @@ class Threads : public Sink {
   explicit Threads(Session& session) : session_(&session), schemas_(session.events(), session.features()) {}
 
   Flow on_sample(const ResolvedSample& sample) override {
-    const PayloadSchema* const schema = schemas_.of(sample.event_index);
+    const PayloadSchema* const schema = schemas_.schema_of(sample.event_index);
     if (sample.event().name != kEvent || schema == nullptr) return Flow::Continue;
     ThreadNow thread{.pid = sample.pid(), .tid = sample.tid(), .comm = sample.comm, .stack = sample.stack};
     for (const PayloadField& field : schema->fields) take(field, sample, thread);

@@ -98,7 +98,7 @@ class Summarizer : public Sink, private SumView {
         add_values(one.summary.values, one.how, value_in_sample(*one.field, sample), count, sample);
     }
     if (!waits_) return Flow::Continue;
-    if (const auto wait = waits_->take(sample)) add_wait(*wait);
+    if (const auto wait = waits_->take_sample(sample)) add_wait(*wait);
     return Flow::Continue;
   }
 
@@ -109,8 +109,8 @@ class Summarizer : public Sink, private SumView {
     for (const RowId row : profile_.rows().ids()) {
       const ProfileRow& one = profile_.rows()[row];
       const Stack* const stack = profile_.stack_of(row);
-      stack != nullptr ? hits.add(*stack, one.only.samples)
-                       : hits.add(session_.resolver().location(one.location), one.only.samples);
+      stack != nullptr ? hits.add_stack(*stack, one.only.samples)
+                       : hits.add_location(session_.resolver().location(one.location), one.only.samples);
     }
     summary_.names = hits.count_named(session_.resolver());
     summary_.is_packed = !session_.features().symbol_pack.empty();
@@ -163,7 +163,7 @@ class Summarizer : public Sink, private SumView {
   }
   SummedEvent summed_event(std::size_t event) {
     SummedEvent made;
-    made.schema = schemas_.of(event);
+    made.schema = schemas_.schema_of(event);
     if (made.schema == nullptr) return made;
     if (kind_of(session_.events()[event].attr) != EventSummary::Kind::Payload) return made;
     const CountedFields counted = counted_fields(*made.schema);

@@ -135,7 +135,7 @@ class TableSink : public Sink {
     std::vector<TableLine> lines;
     for (const auto* const row : order) lines.push_back(counts_.line_of(*row, cell_names(), options_->form));
     const bool is_interval = intervals_.is_on() && !is_whole_;
-    const auto begin = is_interval ? std::optional(intervals_.begin()) : std::nullopt;
+    const auto begin = is_interval ? std::optional(intervals_.begin_seconds()) : std::nullopt;
     write_table(*out_, options_->form, head_, begin, lines, is_first_);
     is_first_ = false;
     rows_.clear();

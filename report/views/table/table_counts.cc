@@ -34,7 +34,8 @@ std::vector<std::string> TableSource::keys_of(const TableRequest& question, cons
   if (!question.by.empty()) return parse_name_list(question.by);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < session.events().size(); ++i) {
-    const PayloadSchema* const schema = question.event.empty() || chosen_[i] ? schemas_->of(i) : nullptr;
+    const PayloadSchema* const schema =
+        question.event.empty() || chosen_[i] ? schemas_->schema_of(i) : nullptr;
     if (schema == nullptr) continue;
     for (const std::string& name : default_table_keys(*schema))
       if (std::ranges::find(names, name) == names.end()) names.push_back(name);
@@ -127,18 +128,18 @@ Result<> TableSource::find_events(const TableRequest& question, Session& session
   const auto is_chosen = [&](std::size_t i) { return question.event.empty() ? !is_dummy(i) : chosen_[i]; };
   const bool has_default = !question.value && !question.only_counts;
   for (std::size_t i = 0; i < events.size() && has_default && !default_value_; ++i)
-    if (is_chosen(i) && (question.by.empty() || has_keys(events[i], schemas_->of(i))))
-      take_default_value(schemas_->of(i));
+    if (is_chosen(i) && (question.by.empty() || has_keys(events[i], schemas_->schema_of(i))))
+      take_default_value(schemas_->schema_of(i));
   std::optional<Error> failed;
   int fit = -1;  // of the event that the error is about
   for (std::size_t i = 0; i < events.size(); ++i) {
     events_.emplace_back();
     if (!is_chosen(i)) continue;
-    auto bound = bind(question, events[i], schemas_->of(i));
+    auto bound = bind(question, events[i], schemas_->schema_of(i));
     if (!bound) {
       // Prefer an event with a payload and the keys: probably the intended one.
-      const bool has_all_keys = has_keys(events[i], schemas_->of(i));
-      const int fits = (has_all_keys ? 2 : 0) + (schemas_->of(i) != nullptr ? 1 : 0);
+      const bool has_all_keys = has_keys(events[i], schemas_->schema_of(i));
+      const int fits = (has_all_keys ? 2 : 0) + (schemas_->schema_of(i) != nullptr ? 1 : 0);
       if (fits > fit) failed = std::move(bound.error());
       fit = std::max(fit, fits);
       // No note when the user named a value or keys that the event lacks: the user knows that it is left out.

@@ -90,7 +90,7 @@ void Browser::restore(const Memory& memory) {
     const auto found = wanted.find(identity);
     if (found == wanted.end()) continue;
     if (rows_->has_graph(row)) {
-      Open& one = open(row);
+      Open& one = open_row(row);
       const auto paths = paths_of(one.nodes);
       for (std::size_t node = 0; node < paths.size(); ++node) {
         one.first_open[node] = found->second->first_open.contains(paths[node]);
@@ -157,7 +157,7 @@ void Browser::move(std::ptrdiff_t lines) {
   }
 }
 
-Browser::Open& Browser::open(std::size_t row) {
+Browser::Open& Browser::open_row(std::size_t row) {
   const auto [found, is_new] = open_.try_emplace(row);
   Open& one = found->second;
   if (!is_new) return one;
@@ -170,7 +170,7 @@ Browser::Open& Browser::open(std::size_t row) {
 
 void Browser::open_all(std::size_t row) {
   if (!rows_->has_graph(row)) return;
-  Open& one = open(row);
+  Open& one = open_row(row);
   one.first_open.assign(one.nodes.size(), true);
   one.last_open.assign(one.nodes.size(), true);
   make_lines(one);
@@ -225,7 +225,7 @@ char Browser::sign_of(Position position) const {
 void Browser::toggle() {
   if (is_empty() || sign_of(cursor_) == ' ') return;
   if (cursor_.line == 0) {
-    if (open_.erase(cursor_.row) == 0) open(cursor_.row);
+    if (open_.erase(cursor_.row) == 0) open_row(cursor_.row);
     return;
   }
   Open& one = open_.at(cursor_.row);
@@ -366,10 +366,10 @@ std::vector<BrowsedColumn> Browser::fitted(std::size_t width) const {
   return columns;
 }
 
-void Browser::put(Frame& frame, std::size_t at, std::size_t column, Style style,
-                  std::string_view text) const {
-  if (column >= scrolled_) return frame.put(at, column - scrolled_, style, text);
-  frame.put(at, 0, style, from_column(text, scrolled_ - column));
+void Browser::put_text(Frame& frame, std::size_t at, std::size_t column, Style style,
+                       std::string_view text) const {
+  if (column >= scrolled_) return frame.put_text(at, column - scrolled_, style, text);
+  frame.put_text(at, 0, style, from_column(text, scrolled_ - column));
 }
 
 void Browser::draw_head(Frame& frame, std::size_t at, const std::vector<BrowsedColumn>& columns) const {
@@ -379,7 +379,7 @@ void Browser::draw_head(Frame& frame, std::size_t at, const std::vector<BrowsedC
     if (column.width == 0) continue;
     const std::string text = fit_middle(column.header, column.width);
     const std::size_t blanks = column.width - std::min(column.width, columns_of(text));
-    put(frame, at, x + (column.is_right ? blanks : 0), Style::Heading, text);
+    put_text(frame, at, x + (column.is_right ? blanks : 0), Style::Heading, text);
     x += column.width + 2;
   }
 }
@@ -387,7 +387,7 @@ void Browser::draw_head(Frame& frame, std::size_t at, const std::vector<BrowsedC
 void Browser::draw_row(Frame& frame, std::size_t at, std::size_t row,
                        const std::vector<BrowsedColumn>& columns) const {
   constexpr double kHigh = 5, kMedium = 0.5;
-  put(frame, at, 0, Style::Normal, std::string(1, sign_of({row, 0})));
+  put_text(frame, at, 0, Style::Normal, std::string(1, sign_of({row, 0})));
   const auto cells = rows_->cells(row);
   std::size_t x = 2;
   for (std::size_t i = 0; i < columns.size() && i < cells.size(); ++i) {
@@ -397,7 +397,7 @@ void Browser::draw_row(Frame& frame, std::size_t at, std::size_t row,
                         : cell.share >= kHigh  ? Style::High
                         : cell.share > kMedium ? Style::Medium
                                                : Style::Normal;
-    put(frame, at, x, style, is_wide_ ? cell.text : fit_middle(cell.text, columns[i].width));
+    put_text(frame, at, x, style, is_wide_ ? cell.text : fit_middle(cell.text, columns[i].width));
     x += std::max(columns[i].width, is_wide_ ? columns_of(cell.text) : 0) + 2;
   }
 }
@@ -410,14 +410,14 @@ void Browser::draw_line(Frame& frame, std::size_t at, Position position) const {
   text += line.sign;
   text += ' ';
   std::size_t x = text.size();
-  put(frame, at, 0, Style::Normal, text);
+  put_text(frame, at, 0, Style::Normal, text);
   if (line.frame == 0 && !node.share.empty()) {
-    put(frame, at, x, Style::Normal, node.share);
+    put_text(frame, at, x, Style::Normal, node.share);
     x += node.share.size() + 1;
   }
   const std::size_t room = frame.size.width - std::min<std::size_t>(frame.size.width, x);
   const std::string& name = node.frames[line.frame];
-  put(frame, at, x, Style::Normal, is_wide_ ? name : fit_middle(name, std::max<std::size_t>(room, 1)));
+  put_text(frame, at, x, Style::Normal, is_wide_ ? name : fit_middle(name, std::max<std::size_t>(room, 1)));
 }
 
 void Browser::draw(Frame& frame, std::size_t first, std::size_t height) {
@@ -429,7 +429,7 @@ void Browser::draw(Frame& frame, std::size_t first, std::size_t height) {
   }
   first_ = first;
   height_ = std::max<std::size_t>(height, 1);
-  if (is_empty()) return frame.put(first, 2, Style::Notice, "no rows");
+  if (is_empty()) return frame.put_text(first, 2, Style::Notice, "no rows");
   scroll_to_cursor(height_);
   Position position = top_;
   for (std::size_t i = 0; i < height; ++i) {

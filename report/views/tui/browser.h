@@ -119,7 +119,7 @@ class Browser {
     std::vector<Line> lines;
   };
 
-  Open& open(std::size_t row);
+  Open& open_row(std::size_t row);
   static void make_lines(Open& one);
   static std::vector<std::string> paths_of(const std::vector<BrowsedNode>& nodes);
   std::size_t lines_of(std::size_t row) const;
@@ -136,7 +136,7 @@ class Browser {
   void draw_line(Frame& frame, std::size_t at, Position position) const;
   std::vector<BrowsedColumn> fitted(std::size_t width) const;
   // Draws at the horizontal scroll position.
-  void put(Frame& frame, std::size_t at, std::size_t column, Style style, std::string_view text) const;
+  void put_text(Frame& frame, std::size_t at, std::size_t column, Style style, std::string_view text) const;
 
   const BrowsedRows* rows_;
   std::map<std::size_t, Open> open_;

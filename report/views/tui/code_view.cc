@@ -402,16 +402,16 @@ void CodeView::draw(Frame& frame) {
   frame.rows[1].fill = Style::Heading;
   std::size_t x = 0;
   for (std::uint32_t member = 0; member < members_; ++member, x += cell)
-    frame.put(1, x, Style::Heading, fmt::format("{:>{}}", what, cell - 1));
+    frame.put_text(1, x, Style::Heading, fmt::format("{:>{}}", what, cell - 1));
   const std::size_t branches_at = x;
   if (code_.has_branches) {
     const std::string head = fmt::format("{:>8}{:>8}{:>8}{:>{}}{} ", "Taken", "Mispred", "Entered",
                                          has_cycle_range_ ? "Cycles (min-max)" : "Cycles",
                                          has_cycle_range_ ? 19 : 8, code_.has_cycles ? "   IPC" : "");
-    frame.put(1, x, Style::Heading, head);
+    frame.put_text(1, x, Style::Heading, head);
     x += head.size();
   }
-  frame.put(1, x, Style::Heading, "│");
+  frame.put_text(1, x, Style::Heading, "│");
   std::size_t width = 4;
   for (std::size_t i = 0; i < height_ && top_ + i < rows_.size(); ++i)
     width = std::max(width, address_column(rows_[top_ + i]).size());
@@ -423,26 +423,26 @@ void CodeView::draw(Frame& frame) {
       const double share = share_of(top_ + i);
       const Style style = share >= 5 ? Style::High : share > 0.5 ? Style::Medium : Style::Normal;
       for (std::uint32_t member = 0; member < members_; ++member)
-        frame.put(
+        frame.put_text(
             at, member * cell, style,
             fmt::format("{:>{}}", number(event_ + member, code_.counts_of(row.line)[member]), cell - 1));
     }
     if (is_code && code_.has_branches)
-      frame.put(at, branches_at, Style::Normal, branches_of(code_.lines[row.line]));
-    frame.put(at, x, Style::Normal, "│");
+      frame.put_text(at, branches_at, Style::Normal, branches_of(code_.lines[row.line]));
+    frame.put_text(at, x, Style::Normal, "│");
     const std::string left = address_column(row);
-    frame.put(at, x + 1 + width - std::min(width, left.size()), is_code ? Style::Address : Style::Quiet,
-              left);
+    frame.put_text(at, x + 1 + width - std::min(width, left.size()), is_code ? Style::Address : Style::Quiet,
+                   left);
     std::size_t column = x + width + 2;
     if (has_arrows_) {
-      frame.put(at, column, Style::Jump, row.arrows);
+      frame.put_text(at, column, Style::Jump, row.arrows);
       column += columns_of(row.arrows);
     }
-    frame.put(at, column,
-              row.kind == Kind::Function ? Style::Heading
-              : is_code                  ? Style::Normal
-                                         : Style::Quiet,
-              from_column(row.text, left_));
+    frame.put_text(at, column,
+                   row.kind == Kind::Function ? Style::Heading
+                   : is_code                  ? Style::Normal
+                                              : Style::Quiet,
+                   from_column(row.text, left_));
     frame.rows[at].is_selected = top_ + i == cursor_;
   }
   frame.last_line(status());

@@ -434,7 +434,7 @@ class Top {
     return opened_ && !shows_table_ ? opened_text_ + ", " + times : times;
   }
   std::string note_of_times() const {
-    const auto shown = std::max(shown_at_ - window_.begin(), Clock::duration::zero());
+    const auto shown = std::max(shown_at_ - window_.begin_time(), Clock::duration::zero());
     std::string note =
         zeroes_ ? std::string("zeroed at each refresh")
                 : fmt::format("last {} s", std::chrono::duration_cast<std::chrono::seconds>(shown).count());
@@ -458,7 +458,7 @@ class Top {
     const auto message = [size](const std::string& title, std::string_view text) {
       Frame frame(size);
       frame.bar(0, Style::Bar, title);
-      frame.put(frame.size.height / 2U, 2, Style::Normal, text);
+      frame.put_text(frame.size.height / 2U, 2, Style::Normal, text);
       return frame;
     };
     if (is_just_opened_) return message(opened_text_, "Reading the events of the window ...");

@@ -44,10 +44,10 @@ Frame progress_frame(ScreenSize size, const std::string& input, const ReadProgre
                            : static_cast<double>(read.bytes_read) / static_cast<double>(read.bytes_total);
   frame.bar(0, Style::Bar, "tacho: " + input);
   const std::size_t middle = size.height / 2;
-  frame.put(middle, 2, Style::Normal, fmt::format("Reading: {}   ({})", megabytes(read), keys));
+  frame.put_text(middle, 2, Style::Normal, fmt::format("Reading: {}   ({})", megabytes(read), keys));
   const auto room = static_cast<double>(size.width > 4 ? size.width - 4 : 0);
   const auto filled = static_cast<std::size_t>(room * std::min(share, 1.0));
-  frame.put(middle + 1, 2, Style::Bar, std::string(filled, ' '));
+  frame.put_text(middle + 1, 2, Style::Bar, std::string(filled, ' '));
   return frame;
 }
 
@@ -137,7 +137,7 @@ class InteractiveReport : private CaptureReadings {
     ReportView::Memory memory;
   };
 
-  static Result<Session> open(const SessionOptions& options) {
+  static Result<Session> open_session(const SessionOptions& options) {
     auto opened = Session::open(options);
     if (!opened) return std::move(opened.error());
     read_head(*opened);
@@ -146,17 +146,17 @@ class InteractiveReport : private CaptureReadings {
     return opened;
   }
 
-  Result<Session> open(const std::function<void(SessionOptions&)>& change) override {
+  Result<Session> open_session(const std::function<void(SessionOptions&)>& change) override {
     if (!can_be_read_again(wanted_.input)) return Error{"a pipe is read once; record into a file"};
     SessionOptions options = wanted_;
     options.filter.comms = options_.filter.comms;
     options.filter.pids = options_.filter.pids;
     options.filter.tids = options_.filter.tids;
     change(options);
-    return open(options);
+    return open_session(options);
   }
-  bool run(Session& session, Sink& sink) override {
-    return run(session, sink, options_.reading.session.input);
+  bool run_session(Session& session, Sink& sink) override {
+    return run_session(session, sink, options_.reading.session.input);
   }
   const std::string& input() const override { return options_.reading.session.input; }
   const std::string& base_name() const override { return base_name_; }
@@ -168,13 +168,13 @@ class InteractiveReport : private CaptureReadings {
   Result<> change_to(const std::string& path) override {
     SessionOptions options = wanted_;
     options.input = path;
-    if (auto opened = open(options); !opened) return std::move(opened.error());
+    if (auto opened = open_session(options); !opened) return std::move(opened.error());
     changed_to_ = path;
     return Done{};
   }
 
   // Esc and q end it early.
-  bool run(Session& session, Sink& sink, const std::string& name) {
+  bool run_session(Session& session, Sink& sink, const std::string& name) {
     std::stop_source stop;
     RunControl control;
     control.cancel = stop.get_token();
@@ -211,12 +211,12 @@ class InteractiveReport : private CaptureReadings {
     // --time and --where are for the first capture only.
     options.filter.time_text.clear();
     options.filter.condition = nullptr;
-    auto session = open(options);
+    auto session = open_session(options);
     if (!session) return std::move(session.error());
     rows->session.emplace(std::move(*session));
     rows->sink.emplace(*rows->session, rows->options, false);
     if (auto arranged = rows->sink->arrange(); !arranged) return std::move(arranged.error());
-    const bool is_whole = run(*rows->session, *rows->sink, name);
+    const bool is_whole = run_session(*rows->session, *rows->sink, name);
     if (const auto failure = rows->sink->failure()) return *failure;
     if (!is_whole) return Error{name + ": reading was stopped"};
     if (rows->sink->empty()) return Error{name + ": it has no samples to compare with"};
@@ -230,7 +230,8 @@ class InteractiveReport : private CaptureReadings {
     if (!renamed_ || renamed_->first != captures)
       renamed_.emplace(captures, renamed_between(base_name_, input(), wanted_,
                                                  [this](Session& session, Sink& sink) -> Result<> {
-                                                   if (run(session, sink, "renamed functions")) return Done{};
+                                                   if (run_session(session, sink, "renamed functions"))
+                                                     return Done{};
                                                    return Error{"reading was stopped"};
                                                  }));
     const Result<RenamedFunctions>& found = renamed_->second;
@@ -295,7 +296,7 @@ class InteractiveReport : private CaptureReadings {
     do {
       apply_choice();
       next.reset();
-      auto session = open(wanted_);
+      auto session = open_session(wanted_);
       if (!session) {
         failure = session.error().what;
         break;

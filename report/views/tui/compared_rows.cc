@@ -335,9 +335,9 @@ struct EventRows {
 class ComparisonForm {
  public:
   virtual ~ComparisonForm() = default;
-  virtual void begin() {}
+  virtual void begin_rows() {}
   virtual void write(const EventRows& event) = 0;
-  virtual void end() {}
+  virtual void end_rows() {}
 };
 
 class ComparisonText : public ComparisonForm {
@@ -395,7 +395,7 @@ class ComparisonJson : public ComparisonForm {
   ComparisonJson(TextOutput& out, const ComparedCapture& before, const ComparedCapture& after)
       : out_(out), to_(out), before_(before), after_(after) {}
 
-  void begin() override {
+  void begin_rows() override {
     to_.number("tacho_comparison", kVersion);
     describe_side("before", before_);
     describe_side("after", after_);
@@ -420,7 +420,7 @@ class ComparisonJson : public ComparisonForm {
     to_.end_list();
     to_.end_object();
   }
-  void end() override {
+  void end_rows() override {
     line_end();
     to_.end_list();
     to_.finish();
@@ -472,7 +472,7 @@ class ComparisonCsv : public ComparisonForm {
   ComparisonCsv(TextOutput& out, const ComparedCapture& before, const ComparedCapture& after, Names names)
       : lines_(out, names), before_(before), after_(after) {}
 
-  void begin() override {
+  void begin_rows() override {
     lines_.text("event");
     for (const RawColumn& column : after_.columns) lines_.text(column.name);
     for (const std::string of : {"before_", "after_"})
@@ -598,7 +598,7 @@ Result<Shown> show_comparison(Session& session, const SessionOptions& wanted, Te
   before.functions().show_parameters_beside(after.functions());
   const auto form =
       make_form(out, {*other, before, base}, {session, after, options.reading.session.input}, options);
-  form->begin();
+  form->begin_rows();
   ReportRows rows_after(after, after_options), rows_before(before, base_options);
   rows_after.use_limit(false);
   rows_before.use_limit(false);
@@ -623,7 +623,7 @@ Result<Shown> show_comparison(Session& session, const SessionOptions& wanted, Te
     shown.notes.emplace_back(
         "tacho: no row is in both captures; --sort symbol compares functions by their names alone");
   other->report_missing_symbols();
-  form->end();
+  form->end_rows();
   std::ranges::move(findings_text(other->diagnostics(), base), std::back_inserter(shown.notes));
   if (other->diagnostics().incomplete()) shown.status = cli::kIncomplete;
   return shown;

@@ -170,7 +170,7 @@ void FlameView::draw(Frame& frame) {
                         : part >= 5    ? Style::High
                         : part > 0.5   ? Style::Medium
                                        : Style::Normal;
-    frame.put(1 + box.depth - top_, begin, style, padded_to(std::move(text), room));
+    frame.put_text(1 + box.depth - top_, begin, style, padded_to(std::move(text), room));
   }
   frame.last_line(status());
 }

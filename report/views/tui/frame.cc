@@ -120,7 +120,7 @@ std::string text_of(const FrameRow& row) {
   return line;
 }
 
-void Frame::put(std::size_t row, std::size_t column, Style style, std::string_view text) {
+void Frame::put_text(std::size_t row, std::size_t column, Style style, std::string_view text) {
   if (row >= rows.size() || column >= size.width || text.empty()) return;
   // At most four bytes for each column are needed.
   constexpr std::size_t kMostBytes = 16;
@@ -132,12 +132,12 @@ void Frame::put(std::size_t row, std::size_t column, Style style, std::string_vi
 void Frame::bar(std::size_t row, Style style, std::string_view text) {
   if (row >= rows.size()) return;
   rows[row] = {.fill = style, .is_selected = false, .runs = {}};
-  put(row, 0, style, text);
+  put_text(row, 0, style, text);
 }
 
 bool Frame::has_room() {
   if (size.height >= 4 && size.width >= 20) return true;
-  put(0, 0, Style::Notice, "too small");
+  put_text(0, 0, Style::Notice, "too small");
   return false;
 }
 

@@ -75,7 +75,7 @@ struct Frame {
   explicit Frame(ScreenSize of = {}) : size(of), rows(of.height) {}
 
   // Text is made safe and cut at the right edge; rows and columns outside are left out.
-  void put(std::size_t row, std::size_t column, Style style, std::string_view text);
+  void put_text(std::size_t row, std::size_t column, Style style, std::string_view text);
   // A row of one style from edge to edge.
   void bar(std::size_t row, Style style, std::string_view text);
   // The last row: a message or hints.

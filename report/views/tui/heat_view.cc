@@ -21,7 +21,7 @@ constexpr std::ptrdiff_t kPage = 10;
 
 Result<std::unique_ptr<HeatView>> HeatView::read(CaptureReadings& readings, const SampleChoice& choice,
                                                  const HeatRequest& request) {
-  auto session = readings.open([&](SessionOptions& options) {
+  auto session = readings.open_session([&](SessionOptions& options) {
     options.wants_stacks = choice.looks_at_functions() && choice.looks_at_callers;
   });
   if (!session) return std::move(session.error());
@@ -31,7 +31,7 @@ Result<std::unique_ptr<HeatView>> HeatView::read(CaptureReadings& readings, cons
   ChosenSamples chosen(*session, choice, sink);
   if (auto found = chosen.find_box(); !found) return std::move(found.error());
   std::unique_ptr<HeatView> view(new HeatView(choice, request));
-  if (!readings.run(*session, chosen)) view->note_ = ", reading was stopped";
+  if (!readings.run_session(*session, chosen)) view->note_ = ", reading was stopped";
   view->grid_.emplace(sink.grid());
   view->map_ = view->grid_->finish();
   if (view->map_.is_empty()) {
@@ -99,7 +99,7 @@ BoxChoice HeatView::box() const {
 }
 
 Result<TextPage> HeatView::explanation(CaptureReadings& readings) const {
-  auto session = readings.open([](SessionOptions& options) { options.wants_stacks = true; });
+  auto session = readings.open_session([](SessionOptions& options) { options.wants_stacks = true; });
   if (!session) return std::move(session.error());
   HeatSource source;
   if (auto found = source.find_events(request_, *session); !found) return std::move(found.error());
@@ -107,7 +107,7 @@ Result<TextPage> HeatView::explanation(CaptureReadings& readings) const {
   BoxSink sink(*session, source, chosen_box.box);
   ChosenSamples chosen(*session, choice_, sink);
   if (auto found = chosen.find_box(); !found) return std::move(found.error());
-  if (!readings.run(*session, chosen)) return Error{"reading was stopped: x reads again"};
+  if (!readings.run_session(*session, chosen)) return Error{"reading was stopped: x reads again"};
   const auto findings = sink.findings(Names::Safe);
   auto lines = written_lines([&](TextOutput& out) {
     write_box_text(out, facts_, BoxFacts{chosen_box.box, {}, {}, 0, 0}, sink.all(), findings);
@@ -192,8 +192,8 @@ void HeatView::draw(Frame& frame) {
   top_ = top_showing(rows - 1 - cursor_.row, top_, shown, rows);  // high values are at the top
   for (std::size_t line = 0; line < shown; ++line) {
     const std::size_t row = rows - 1 - top_ - line, at = 1 + line;
-    frame.put(at, 0, Style::Normal,
-              fmt::format("{:>10} |", fit_begin(amount_text(map_.rows[row].low, facts_.unit), 10)));
+    frame.put_text(at, 0, Style::Normal,
+                   fmt::format("{:>10} |", fit_begin(amount_text(map_.rows[row].low, facts_.unit), 10)));
     for (std::size_t column = 0; column < map_.columns; ++column) {
       const std::uint64_t count = map_.at(column, row);
       const bool is_chosen =
@@ -205,16 +205,16 @@ void HeatView::draw(Frame& frame) {
           classes.size() <= 1 ? kHeatStyles - 1 : number * (kHeatStyles - 1) / (classes.size() - 1);
       std::string text(wide_, ' ');
       if (count != 0) text[0] = static_cast<char>('1' + number);
-      frame.put(at, kTextMargin + column * wide_, is_chosen ? Style::Box : heat_style(heat), text);
+      frame.put_text(at, kTextMargin + column * wide_, is_chosen ? Style::Box : heat_style(heat), text);
     }
   }
   const HeatAxis axis = heat_axis(map_, wide_);
-  frame.put(1 + shown, 0, Style::Quiet, axis.marks);
-  frame.put(2 + shown, 0, Style::Quiet, axis.times);
+  frame.put_text(1 + shown, 0, Style::Quiet, axis.marks);
+  frame.put_text(2 + shown, 0, Style::Quiet, axis.times);
   const std::uint64_t samples = samples_in(first, last);
-  frame.put(3 + shown, 0, Style::Heading,
-            fmt::format("{}: {} sample{}", box().text, with_commas(static_cast<double>(samples)),
-                        samples == 1 ? "" : "s"));
+  frame.put_text(3 + shown, 0, Style::Heading,
+                 fmt::format("{}: {} sample{}", box().text, with_commas(static_cast<double>(samples)),
+                             samples == 1 ? "" : "s"));
   frame.last_line("h: help  Enter: count this box  v: its samples  Space: mark  q: back");
 }
 

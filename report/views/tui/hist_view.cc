@@ -14,12 +14,12 @@ Result<std::unique_ptr<HistView>> HistView::read(CaptureReadings& readings, cons
   options.field = field;
   options.by = kNoKey;
   options.reading.session.input = readings.input();
-  if (auto done = view->read(); !done) return std::move(done.error());
+  if (auto done = view->read_values(); !done) return std::move(done.error());
   return view;
 }
 
-Result<> HistView::read() {
-  auto session = readings_->open([this](SessionOptions& options) {
+Result<> HistView::read_values() {
+  auto session = readings_->open_session([this](SessionOptions& options) {
     options.wants_stacks = choice_.looks_at_functions() && choice_.looks_at_callers;
   });
   if (!session) return std::move(session.error());
@@ -32,7 +32,7 @@ Result<> HistView::read() {
       done = std::move(found);
       return;
     }
-    is_whole = readings_->run(*session, chosen);
+    is_whole = readings_->run_session(*session, chosen);
     if (sink.error) {
       done = std::move(*sink.error);
       return;
@@ -70,7 +70,7 @@ void HistView::answer(const std::string& text) {
   } else {
     done = std::move(width.error());
   }
-  if (done) done = read();
+  if (done) done = read_values();
   if (done) {
     if (asks_for_rows_) rows_text_ = text;
     return;

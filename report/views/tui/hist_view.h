@@ -25,7 +25,7 @@ class HistView {
  private:
   HistView(CaptureReadings& readings, SampleChoice choice)
       : readings_(&readings), choice_(std::move(choice)) {}
-  Result<> read();
+  Result<> read_values();
   void ask(bool is_for_rows);
   void answer(const std::string& text);
 

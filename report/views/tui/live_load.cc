@@ -87,12 +87,12 @@ void LiveLoad::draw_bars(Frame& frame) const {
       return static_cast<std::size_t>(std::lround(std::clamp(part, 0.0, 1.0) * static_cast<double>(bar)));
     };
     const std::size_t user = columns(load.user), all = std::max(columns(load.all()), user);
-    frame.put(row, at, Style::Quiet, fmt::format("{:3} ", cpu));
-    frame.put(row, at + 4, Style::Quiet, "[");
-    frame.put(row, at + 5, Style::User, repeated("█", user));
-    frame.put(row, at + 5 + user, Style::Kernel, repeated("█", all - user));
-    frame.put(row, at + 5 + bar, Style::Quiet, "]");
-    frame.put(row, at + 6 + bar, Style::Normal, fmt::format("{:3.0f} %", 100 * load.all()));
+    frame.put_text(row, at, Style::Quiet, fmt::format("{:3} ", cpu));
+    frame.put_text(row, at + 4, Style::Quiet, "[");
+    frame.put_text(row, at + 5, Style::User, repeated("█", user));
+    frame.put_text(row, at + 5 + user, Style::Kernel, repeated("█", all - user));
+    frame.put_text(row, at + 5 + bar, Style::Quiet, "]");
+    frame.put_text(row, at + 6 + bar, Style::Normal, fmt::format("{:3.0f} %", 100 * load.all()));
   }
 }
 
@@ -109,10 +109,10 @@ void LiveLoad::draw_strip(Frame& frame, std::size_t row) const {
   std::string strip = repeated(" ", columns - std::min(columns, history_.size()));
   for (std::size_t i = history_.size() - std::min(columns, history_.size()); i < history_.size(); ++i)
     strip += block_of(history_[i]);
-  frame.put(row, 0, Style::Jump, strip);
-  frame.put(row, columns, Style::Normal, text);
-  frame.put(row, columns + text.size(), Style::User, user);
-  frame.put(row, columns + text.size() + user.size() + 2, Style::Kernel, kernel);
+  frame.put_text(row, 0, Style::Jump, strip);
+  frame.put_text(row, columns, Style::Normal, text);
+  frame.put_text(row, columns + text.size(), Style::User, user);
+  frame.put_text(row, columns + text.size() + user.size() + 2, Style::Kernel, kernel);
 }
 
 Frame LiveLoad::with_head(Frame body, ScreenSize size) const {
@@ -122,7 +122,7 @@ Frame LiveLoad::with_head(Frame body, ScreenSize size) const {
   if (shown_.size() > kMostBars) {
     std::string columns = "CPUs ";
     for (const auto& one : shown_) columns += block_of(one.second.all());
-    frame.put(0, 0, Style::Normal, columns);
+    frame.put_text(0, 0, Style::Normal, columns);
   } else {
     draw_bars(frame);
   }

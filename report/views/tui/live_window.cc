@@ -151,7 +151,7 @@ void LiveWindow::take_symbol(const RecordView& view, Kept kept) {
 }
 
 // Writes the records of the sample's process and thread if this half does not have them.
-void LiveWindow::describe(std::uint32_t pid, std::uint32_t tid, std::uint64_t time) {
+void LiveWindow::append_process(std::uint32_t pid, std::uint32_t tid, std::uint64_t time) {
   Thread& one = thread(pid, tid);
   Process& owner = process(pid);
   const bool has_process = std::exchange(owner.written_in, number_) == number_;
@@ -178,7 +178,7 @@ void LiveWindow::take_record(const OrderedRecord& record, const format::EventAtt
   switch (view.type) {
     case abi::kRecordSample:
       if (const format::Sample* const start = parser_.parse_start(view, attr))
-        if (attr.samples(abi::kSampleTid)) describe(start->pid, start->tid, record.time);
+        if (attr.samples(abi::kSampleTid)) append_process(start->pid, start->tid, record.time);
       return append(view.bytes);
     case abi::kRecordMmap:
     case abi::kRecordMmap2:

@@ -44,7 +44,7 @@ class LiveWindow {
   const std::vector<std::byte>& older() const { return older_.records; }
   const std::vector<std::byte>& newer() const { return newer_.records; }
   // Start time of the older half, or of the newer one if the older one is empty.
-  Clock::time_point begin() const { return older_.records.empty() ? newer_.begin : older_.begin; }
+  Clock::time_point begin_time() const { return older_.records.empty() ? newer_.begin : older_.begin; }
   std::uint64_t lost() const { return older_.lost + newer_.lost; }
   // Number of known processes and threads, for tests.
   std::size_t processes() const { return processes_.size(); }
@@ -87,7 +87,7 @@ class LiveWindow {
   void take_mapping(const format::RecordView& view, const Kept& kept);
   void take_name(const format::RecordView& view, Kept kept);
   void take_symbol(const format::RecordView& view, Kept kept);
-  void describe(std::uint32_t pid, std::uint32_t tid, std::uint64_t time);
+  void append_process(std::uint32_t pid, std::uint32_t tid, std::uint64_t time);
   void append(format::Bytes record);
   void append_as(const Kept& kept, std::uint32_t pid, std::uint32_t tid, std::uint64_t time);
   void forget_unseen();

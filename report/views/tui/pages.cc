@@ -94,7 +94,7 @@ void TextPage::draw(Frame& frame) {
   height_ = frame.size.height > 2 ? frame.size.height - std::size_t{2} : 1;
   top_ = std::min(top_, lines_.size() > height_ ? lines_.size() - height_ : 0);
   for (std::size_t i = 0; i < height_ && top_ + i < lines_.size(); ++i)
-    frame.put(1 + i, 0, Style::Normal, from_column(lines_[top_ + i], left_));
+    frame.put_text(1 + i, 0, Style::Normal, from_column(lines_[top_ + i], left_));
   frame.last_line(hints_);
 }
 
@@ -144,8 +144,8 @@ void Menu::draw(Frame& frame) {
   const std::size_t before = (frame.size.height - std::min<std::size_t>(rows_ + 2, frame.size.height)) / 2;
   first_row_ = before + 1;
   const auto line = [&](std::size_t row, Style style, const std::string& text) {
-    frame.put(row, column_, style,
-              padded_to("  " + fit_middle(text, width_ - std::min<std::size_t>(width_, 3)), width_));
+    frame.put_text(row, column_, style,
+                   padded_to("  " + fit_middle(text, width_ - std::min<std::size_t>(width_, 3)), width_));
   };
   line(before, Style::Bar, title_);
   for (std::size_t i = 0; i < rows_; ++i)
@@ -187,8 +187,8 @@ void Question::draw(Frame& frame) const {
   const std::size_t length = columns_of(text_);
   // Of a long text the end is shown.
   const std::size_t hidden = used + length + 1 > room ? used + length + 1 - room : 0;
-  frame.put(row, 0, Style::Bar, label_ + " ");
-  frame.put(row, used, Style::Bar, from_column(text_, hidden));
+  frame.put_text(row, 0, Style::Bar, label_ + " ");
+  frame.put_text(row, used, Style::Bar, from_column(text_, hidden));
   const std::size_t column = std::min(used + length - std::min(length, hidden), room - 1);
   frame.cursor = {static_cast<std::uint16_t>(row), static_cast<std::uint16_t>(column)};
 }

@@ -51,7 +51,7 @@ ReportRows::ReportRows(const ReportTable& table, const ReportOptions& options)
   index_ = std::make_unique<EntryIndex>(columns_.keys, table.facts(), table.functions());
   if (blocks_.empty()) return;
   choice_.block = blocks_.front();
-  count();
+  count_entries();
 }
 
 std::uint64_t ReportRows::samples_of(BlockId block) const {
@@ -77,7 +77,7 @@ void ReportRows::choose(const RowChoice& choice) {
       before.process != choice.process || before.has_kernel_only != choice.has_kernel_only ||
       before.socket != choice.socket || before.counts_samples != choice.counts_samples ||
       before.member != choice.member;
-  if (is_counted_anew) return count();
+  if (is_counted_anew) return count_entries();
   if (before.is_relative != choice.is_relative) totals_.weights.clear();
   if (before.order != choice.order) return order();
   filter();
@@ -99,7 +99,7 @@ Result<bool> ReportRows::sort_by(const std::string& keys) {
   if (socket_key() == nullptr) choice_.socket.reset();
   if (!has_thread_key()) choice_.process.reset();
   index_ = std::make_unique<EntryIndex>(columns_.keys, table_->facts(), table_->functions());
-  count();
+  count_entries();
   return true;
 }
 
@@ -138,7 +138,7 @@ bool ReportRows::is_in_module(const Function& function) const {
          (!choice_.has_kernel_only || is_kernel(function.module));
 }
 
-void ReportRows::count() {
+void ReportRows::count_entries() {
   EntryOptions options = table_->entry_options(choice_.block);
   options.first_member = choice_.member;
   // Without children, a zoom into a module leaves samples of other modules out. With children they are kept,
@@ -277,7 +277,7 @@ std::vector<BrowsedRows::Cell> ReportRows::cells(std::size_t row) const {
     std::vector<std::uint64_t> values;
     for (std::size_t member = 0; member < entries_->members(); ++member)
       values.push_back(entries_->value(kind, entry, member));
-    const auto totals = totals_.of(kind);
+    const auto totals = totals_.values_of(kind);
     cells.push_back({texts.numbers(cell, values, totals),
                      is_share(kind) && !totals.empty() ? percent_of(values[0], totals[0]) : 0});
   }

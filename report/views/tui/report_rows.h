@@ -113,9 +113,9 @@ class ReportRows : public BrowsedRows {
   std::vector<BrowsedNode> graph(std::size_t row) const override;
 
  private:
-  void count();   // makes the entries
-  void order();   // sorts them
-  void filter();  // selects the shown ones
+  void count_entries();  // makes the entries
+  void order();          // sorts them
+  void filter();         // selects the shown ones
   bool has_key_of(KeyOf of) const;
   const KeyUse* socket_key() const;
   template <class Value>

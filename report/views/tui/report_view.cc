@@ -489,9 +489,9 @@ void ReportView::offer_views() {
       add(fmt::format("Samples of thread {}({})", thread->comm, thread->tid), [this, thread] {
         SampleChoice choice = samples_of_list();
         choice.tid = thread->tid;
-        open(samples_,
-             SampleList::read(*readings_, choice,
-                              fmt::format("{}, Thread: {}({})", title_of_list(), thread->comm, thread->tid)));
+        open_view(samples_, SampleList::read(*readings_, choice,
+                                             fmt::format("{}, Thread: {}({})", title_of_list(), thread->comm,
+                                                         thread->tid)));
       });
     if (const Function* const function = function_here())
       add("Samples of " + function_name(*function), [this] { list_samples(true); });
@@ -691,7 +691,7 @@ void ReportView::list_samples_of(const HitFunction& function) {
   SampleChoice choice = samples_of_list();
   choice.looks_at_callers = false;
   choice.function = {function.name, std::string(function.module->short_name), function.start};
-  open(samples_, SampleList::read(*readings_, choice, title_of_list() + ", in " + function.name));
+  open_view(samples_, SampleList::read(*readings_, choice, title_of_list() + ", in " + function.name));
 }
 
 void ReportView::list_samples(bool of_row) {
@@ -723,7 +723,7 @@ void ReportView::list_samples(bool of_row) {
       choice.module = path_of(facts.function->module);
     }
   }
-  open(samples_, SampleList::read(*readings_, choice, std::move(title)));
+  open_view(samples_, SampleList::read(*readings_, choice, std::move(title)));
 }
 
 void ReportView::offer_fields(bool is_map) {
@@ -732,19 +732,19 @@ void ReportView::offer_fields(bool is_map) {
   const EventBlock& events = table_.profile().blocks()[rows_.choice().block];
   const format::Event& event = session.events()[events.leader];
   EventSchemas schemas(session.events(), session.features());
-  const PayloadSchema* const schema = schemas.of(events.leader);
+  const PayloadSchema* const schema = schemas.schema_of(events.leader);
   std::vector<MenuItem> items;
   const auto add = [&](std::string text, const std::string& field, bool is_offset = false) {
-    items.push_back(
-        {std::move(text), and_stay([this, is_map, is_offset, event = event.name, field] {
-           if (is_map)
-             open(heat_,
-                  HeatView::read(
-                      *readings_, samples_of_list(),
-                      {.event = event, .field = field, .is_offset = is_offset, .input = readings_->input()}));
-           else
-             open(hist_, HistView::read(*readings_, samples_of_list(), event, field));
-         })});
+    items.push_back({std::move(text), and_stay([this, is_map, is_offset, event = event.name, field] {
+                       if (is_map)
+                         open_view(heat_, HeatView::read(*readings_, samples_of_list(),
+                                                         {.event = event,
+                                                          .field = field,
+                                                          .is_offset = is_offset,
+                                                          .input = readings_->input()}));
+                       else
+                         open_view(hist_, HistView::read(*readings_, samples_of_list(), event, field));
+                     })});
   };
   const auto is_own = [&](std::string_view name) {
     return schema == nullptr ||
@@ -785,7 +785,7 @@ ReportView::Flow ReportView::on_heat_key(const KeyPress& press) {
     case HeatView::Flow::Samples: {
       SampleChoice choice = samples_of_list();
       choice.box = heat_->box();
-      open(samples_, SampleList::read(*readings_, choice, choice.box->text));
+      open_view(samples_, SampleList::read(*readings_, choice, choice.box->text));
       break;
     }
     case HeatView::Flow::Explain: {

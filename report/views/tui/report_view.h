@@ -132,7 +132,7 @@ class ReportView {
   void offer_fields(bool is_map);
   // Shows a view that was read, or why it cannot be.
   template <class View>
-  void open(std::unique_ptr<View>& view, Result<std::unique_ptr<View>> read) {
+  void open_view(std::unique_ptr<View>& view, Result<std::unique_ptr<View>> read) {
     if (read)
       view = std::move(*read);
     else

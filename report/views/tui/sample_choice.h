@@ -96,9 +96,9 @@ class CaptureReadings {
  public:
   virtual ~CaptureReadings() = default;
   // A new session with the list's options, changed by `change`.
-  virtual Result<Session> open(const std::function<void(SessionOptions&)>& change) = 0;
+  virtual Result<Session> open_session(const std::function<void(SessionOptions&)>& change) = 0;
   // Runs it and shows the progress. False: a key stopped it.
-  virtual bool run(Session& session, Sink& sink) = 0;
+  virtual bool run_session(Session& session, Sink& sink) = 0;
   // The rows of the capture to compare with, with the facts for these sort keys. `path` empty: the one
   // compared with before.
   virtual Result<const ReportTable*> base(const std::string& path, const std::string& sort) = 0;

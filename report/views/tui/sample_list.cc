@@ -80,7 +80,7 @@ SampleList::SampleList(std::string title) : title_(std::move(title)) {}
 SampleList::~SampleList() = default;
 Sink& SampleList::sink() { return *collector_; }
 
-Result<> SampleList::begin(Session& session) {
+Result<> SampleList::begin_list(Session& session) {
   session_ = &session;
   auto columns = Columns::find_columns("all", session);
   if (!columns) return std::move(columns.error());
@@ -92,13 +92,13 @@ Result<> SampleList::begin(Session& session) {
 
 Result<std::unique_ptr<SampleList>> SampleList::collect(Session& session, std::string title) {
   std::unique_ptr<SampleList> list(new SampleList(std::move(title)));
-  if (auto begun = list->begin(session); !begun) return std::move(begun.error());
+  if (auto begun = list->begin_list(session); !begun) return std::move(begun.error());
   return list;
 }
 
 Result<std::unique_ptr<SampleList>> SampleList::read(CaptureReadings& readings, const SampleChoice& choice,
                                                      std::string title) {
-  auto opened = readings.open([](SessionOptions& options) { options.wants_stacks = true; });
+  auto opened = readings.open_session([](SessionOptions& options) { options.wants_stacks = true; });
   if (!opened) return std::move(opened.error());
   std::unique_ptr<SampleList> list(new SampleList(std::move(title)));
   Session& session = list->owned_.emplace(std::move(*opened));
@@ -109,10 +109,10 @@ Result<std::unique_ptr<SampleList>> SampleList::read(CaptureReadings& readings, 
       std::ranges::move(parse_name_list(session.events()[choice.events->first + i].name),
                         std::back_inserter(events));
   }
-  if (auto begun = list->begin(session); !begun) return std::move(begun.error());
+  if (auto begun = list->begin_list(session); !begun) return std::move(begun.error());
   ChosenSamples chosen(session, choice, list->sink());
   if (auto found = chosen.find_box(); !found) return std::move(found.error());
-  const bool is_whole = readings.run(session, chosen);
+  const bool is_whole = readings.run_session(session, chosen);
   if (!is_whole) list->note_ = "reading was stopped";
   if (list->collector_->is_full())
     list->note_ = "only the first ones: T in the list selects a time range, zooms filter";
@@ -250,7 +250,7 @@ void SampleList::draw(Frame& frame) {
   top_ = top_showing(cursor_, top_, height_, lines_.size());
   frame.bar(0, Style::Bar, note_.empty() ? title_ : title_ + ", " + note_);
   const auto put = [&](std::size_t row, Style style, const std::vector<std::string_view>& texts) {
-    frame.put(row, 0, style, from_column(row_text(texts), left_));
+    frame.put_text(row, 0, style, from_column(row_text(texts), left_));
   };
   put(1, Style::Heading, {names_.begin(), names_.end()});
   for (std::size_t i = 0; i < height_ && top_ + i < lines_.size(); ++i) {

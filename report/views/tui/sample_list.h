@@ -46,7 +46,7 @@ class SampleList {
     const Location* location = nullptr;  // null: none
   };
   explicit SampleList(std::string title);
-  Result<> begin(Session& session);
+  Result<> begin_list(Session& session);
 
   std::vector<std::string_view> cells(const Line& line) const;
   std::string row_text(const std::vector<std::string_view>& cells) const;

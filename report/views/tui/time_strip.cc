@@ -172,16 +172,16 @@ void TimeStrip::draw(Frame& frame, std::size_t first) {
           break;
         }
       }
-      frame.put(first + 1 + row, begin,
-                begin == cursor ? Style::Box
-                : inside        ? Style::High
-                                : Style::Medium,
-                text);
+      frame.put_text(first + 1 + row, begin,
+                     begin == cursor ? Style::Box
+                     : inside        ? Style::High
+                                     : Style::Medium,
+                     text);
     }
   }
-  frame.put(first + kRows - 1, 0, Style::Quiet, short_seconds(counts_->begin()) + " s");
+  frame.put_text(first + kRows - 1, 0, Style::Quiet, short_seconds(counts_->begin()) + " s");
   const std::string end = short_seconds(counts_->end()) + " s";
-  if (end.size() < width_) frame.put(first + kRows - 1, width_ - end.size(), Style::Quiet, end);
+  if (end.size() < width_) frame.put_text(first + kRows - 1, width_ - end.size(), Style::Quiet, end);
 }
 
 }  // namespace tacho::report

@@ -104,7 +104,7 @@ struct WhySink : Sink {
   }
   Flow on_sample(const ResolvedSample& sample) override {
     ++samples;
-    if (page != nullptr) page->take(sample);
+    if (page != nullptr) page->take_sample(sample);
     if (!slow || !slow->take(sample)) times.take(sample);
     return Flow::Continue;
   }

@@ -50,7 +50,7 @@ CpuTrees::CpuTrees(Session& session, NamedChains& stacks, const WallTimes& times
   }
 }
 
-void CpuTrees::add(std::uint32_t index, std::uint64_t samples) {
+void CpuTrees::add_row(std::uint32_t index, std::uint64_t samples) {
   const WallRow& row = times_->rows()[index];
   if (row.stack == nullptr || row.stack->frames.empty()) {
     rest_ += row.time;

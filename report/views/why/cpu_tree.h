@@ -30,7 +30,7 @@ class CpuTrees {
  public:
   CpuTrees(Session& session, NamedChains& stacks, const WallTimes& times);
   // The index of a row of WallState::OnCpu, and its number of samples.
-  void add(std::uint32_t index, std::uint64_t samples);
+  void add_row(std::uint32_t index, std::uint64_t samples);
   // After the last row.
   std::vector<CpuPart> take_parts();
   // ns that are in no part.

@@ -83,11 +83,12 @@ class Finder {
       processes.insert(thread.pid);
       begin = std::min(begin, thread.begin);
       end = std::max(end, thread.end);
-      families_.add(thread.comm);
+      families_.add_name(thread.comm);
     }
     for (const WallRow& row : times_.rows()) {
       const WaitFacts& facts = facts_[row.facts];
-      for (const std::string_view name : {facts.runner, facts.holder, facts.waker.comm}) families_.add(name);
+      for (const std::string_view name : {facts.runner, facts.holder, facts.waker.comm})
+        families_.add_name(name);
     }
     answer_.threads = times_.threads().size();
     answer_.processes = processes.size();
@@ -193,7 +194,7 @@ class Finder {
         causes_[row] = one.cause, locks_[row] = one.address;
         time += times_.rows()[row].time;
       }
-      if (!wait_for_work(holders.of(one.spans, time))) continue;
+      if (!wait_for_work(holders.holders_of(one.spans, time))) continue;
       for (const std::size_t row : one.rows) causes_[row] = Cause::IdleCondition, locks_[row] = 0;
     }
   }
@@ -292,7 +293,7 @@ class Finder {
       if (is_idle(causes_[i])) answer_.idle += row.time;
       if (causes_[i] == Cause::Unknown) continue;
       if (causes_[i] == Cause::Cpu) {
-        trees_.add(static_cast<std::uint32_t>(i), samples[i]);
+        trees_.add_row(static_cast<std::uint32_t>(i), samples[i]);
         continue;
       }
       group_of_[i] = &groups_[key_of(i)];
@@ -310,7 +311,7 @@ class Finder {
     if (!facts.call.empty()) group.calls[facts.call] += time;
     if (!facts.disk.empty()) group.disks[facts.disk] += time;
     if (row.state == WallState::Runnable && !facts.runner.empty())
-      group.runners[families_.of(facts.runner)] += time;
+      group.runners[families_.shown_name(facts.runner)] += time;
     if (facts.ready == WaitObject::Connected && !facts.name.empty())
       group.peers[std::string(facts.name)] += time;
   }
@@ -397,7 +398,7 @@ class Finder {
       TimeFinding made = finding_of(key, of_slow);
       made.of_slow = more;
       made.of_others = less;
-      if (has_others(key.cause)) made.holders = holders.of(of_slow.spans, of_slow.time);
+      if (has_others(key.cause)) made.holders = holders.holders_of(of_slow.spans, of_slow.time);
       made.spans = std::move(of_slow.spans);
       answer_.findings.push_back(std::move(made));
     }
@@ -474,7 +475,8 @@ class Finder {
   // "worker-*", 2.5 s.
   std::vector<NamedTime> thread_names(const std::map<std::uint32_t, double>& threads) const {
     std::map<std::string, double> by_name;
-    for (const auto& [number, time] : threads) by_name[families_.of(times_.threads()[number].comm)] += time;
+    for (const auto& [number, time] : threads)
+      by_name[families_.shown_name(times_.threads()[number].comm)] += time;
     return sorted(by_name);
   }
 
@@ -580,7 +582,7 @@ class Finder {
                   .longest = of.longest,
                   .life = of.life,
                   .rows = std::move(of.rows)};
-    if (has_others(key.cause)) made.ended_by = holders.of(group.spans, group.time);
+    if (has_others(key.cause)) made.ended_by = holders.holders_of(group.spans, group.time);
     made.peers = sorted(group.peers);
     return made;
   }
@@ -591,10 +593,10 @@ class Finder {
     std::map<std::string, TimesByName> families;
     for (const WallRow& row : times_.rows())
       if (row.state == WallState::OnCpu)
-        families[families_.of(times_.threads()[row.thread].comm)][""] += row.time;
+        families[families_.shown_name(times_.threads()[row.thread].comm)][""] += row.time;
     for (const CpuPart& part : parts)
       for (const auto& [number, time] : part.threads)
-        families[families_.of(times_.threads()[number].comm)][part.function] += time;
+        families[families_.shown_name(times_.threads()[number].comm)][part.function] += time;
     return families;
   }
 
@@ -616,7 +618,7 @@ class Finder {
     for (auto& [key, group] : groups_) {
       if (is_idle(key.cause)) continue;
       TimeFinding made = finding_of(key, group);
-      if (has_others(key.cause)) made.holders = holders.of(group.spans, group.time);
+      if (has_others(key.cause)) made.holders = holders.holders_of(group.spans, group.time);
       if (key.cause == Cause::Fork) made.count = answer_.forks;
       if (key.cause == Cause::Runnable && !made.parts.empty())
         if (const auto runner = families.find(made.parts.front().name); runner != families.end())

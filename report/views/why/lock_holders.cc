@@ -19,12 +19,12 @@ bool LockHolders::is_for_the_same(const WallSpan& span, const WallSpan& wait) co
 
 static std::uint32_t waits_of(const WallSpan& span) { return std::max(span.waits, 1U); }
 
-std::vector<Holder> LockHolders::of(std::span<const WallSpan> waits, double time) {
+std::vector<Holder> LockHolders::holders_of(std::span<const WallSpan> waits, double time) {
   sums_.clear();
   double weighted = 0;
   for (const WallSpan& wait : waits) weighted += waits_of(wait) * static_cast<double>(wait.end - wait.begin);
   scale_ = weighted > 0 ? time / weighted : 1;
-  for (const WallSpan& wait : waits) add(wait);
+  for (const WallSpan& wait : waits) add_wait(wait);
   std::vector<Holder> holders;
   for (auto& [name, sum] : sums_) {
     // Waits without events are as those with events, and time on the CPU is that of the samples in all waits.
@@ -54,7 +54,7 @@ std::vector<Holder> LockHolders::of(std::span<const WallSpan> waits, double time
 
 // A wait may have two holders: the lock's owner when it began, until that thread waits for the same lock; and
 // the thread that woke the waiter, since its own last wait for that lock.
-void LockHolders::add(const WallSpan& wait) {
+void LockHolders::add_wait(const WallSpan& wait) {
   if (steps_ > kMostSteps) {
     ++left_out_;
     return;
@@ -68,7 +68,7 @@ void LockHolders::add(const WallSpan& wait) {
   const std::string_view other =
       facts.holder.empty() && !facts.waker.is_interrupt ? facts.waker.comm : facts.holder;
   if (!owner && !waker && !other.empty()) {  // a thread that was not recorded
-    Sum& sum = sums_[in_.families.of(other)];
+    Sum& sum = sums_[in_.families.shown_name(other)];
     const auto time = weight_ * static_cast<double>(wait.end - wait.begin);
     sum.time += time;
     sum.doings[{Cause::Unknown, "", ""}] += time;
@@ -131,7 +131,7 @@ std::string_view LockHolders::function_of(const Waker& waker) {
 
 LockHolders::Sum& LockHolders::add_part(std::uint32_t thread, std::uint64_t begin, std::uint64_t end,
                                         const Waker* at_end) {
-  Sum& sum = sums_[in_.families.of(in_.times.threads()[thread].comm)];
+  Sum& sum = sums_[in_.families.shown_name(in_.times.threads()[thread].comm)];
   double off = 0;
   bool has_samples = false;
   const auto take = [&](double time) {

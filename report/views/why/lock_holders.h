@@ -54,7 +54,7 @@ class LockHolders {
   // The holders of the locks in these waits, or the threads that ended waits for anything else; the longest
   // time first. `time`: ns of these waits and of those for which they stand; times of holders are parts of
   // it.
-  std::vector<Holder> of(std::span<const WallSpan> waits, double time);
+  std::vector<Holder> holders_of(std::span<const WallSpan> waits, double time);
   // Waits without holders, as looking for these would take too long.
   std::uint64_t left_out() const { return left_out_; }
 
@@ -73,7 +73,7 @@ class LockHolders {
     std::vector<WaitTime> holds;
   };
   bool is_for_the_same(const WallSpan& span, const WallSpan& wait) const;
-  void add(const WallSpan& wait);
+  void add_wait(const WallSpan& wait);
   // What the thread did in a part of the wait. `at_end`: the stack with which it ended the wait; may be null.
   Sum& add_part(std::uint32_t thread, std::uint64_t begin, std::uint64_t end, const Waker* at_end);
   // `parts`: in which proportion; none: `otherwise`.
@@ -84,7 +84,7 @@ class LockHolders {
 
   Inputs in_;
   std::map<std::string, Sum> sums_;  // by family of names
-  double scale_ = 1;   // `time` of of(), divided by the weighted time of the waits that have events
+  double scale_ = 1;   // `time` of holders_of(), divided by the weighted time of the waits that have events
   double weight_ = 1;  // of the wait that is added: the number of waits that it stands for, times scale_
   std::uint64_t steps_ = 0, left_out_ = 0;
 };

@@ -13,12 +13,12 @@ std::string family_of(std::string_view comm) {
   return std::string(comm.substr(0, size)) + "*";
 }
 
-void NameFamilies::add(std::string_view comm) {
+void NameFamilies::add_name(std::string_view comm) {
   const auto [known, is_new] = names_.try_emplace(family_of(comm), comm);
   if (!is_new && known->second != comm) known->second = {};
 }
 
-std::string NameFamilies::of(std::string_view comm) const {
+std::string NameFamilies::shown_name(std::string_view comm) const {
   std::string family = family_of(comm);
   const auto known = names_.find(family);
   return known == names_.end() || known->second == comm ? std::string(comm) : family;

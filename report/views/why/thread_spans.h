@@ -20,9 +20,9 @@ std::string family_of(std::string_view comm);
 // Names of threads of which those of one family have one. Where only one of them occurs, it is no family.
 class NameFamilies {
  public:
-  void add(std::string_view comm);
+  void add_name(std::string_view comm);
   // After all names: "worker-*", "python3".
-  std::string of(std::string_view comm) const;
+  std::string shown_name(std::string_view comm) const;
 
  private:
   std::map<std::string, std::string_view> names_;  // by family: the only one; empty: there are several

@@ -30,7 +30,7 @@ WaitFactsTable::WaitFactsTable(Session& session)
 
 const WaitFactsTable::Fields* WaitFactsTable::fields_of(std::size_t event) {
   const auto [known, is_new] = fields_.try_emplace(event);
-  const PayloadSchema* const schema = is_new ? schemas_.of(event) : nullptr;
+  const PayloadSchema* const schema = is_new ? schemas_.schema_of(event) : nullptr;
   if (schema == nullptr) return &known->second;
   Fields& fields = known->second;
   for (const auto& [name, field] :

@@ -54,7 +54,7 @@ WhyPage::WhyPage(Session& session, Filter chosen, Code code)
   if (code == Code::Packed) code_.emplace(session, names_, parts_);
 }
 
-void WhyPage::take(const ResolvedSample& sample) {
+void WhyPage::take_sample(const ResolvedSample& sample) {
   last_ = kNotInPage;
   if (!chosen_.accepts_start(*sample.fields) || !chosen_.accepts_comm(sample.comm)) return;
   const std::uint64_t before = samples_.size();
@@ -80,7 +80,7 @@ std::uint32_t WhyPage::keep(const ResolvedSample& sample, std::uint32_t facts) {
   return static_cast<std::uint32_t>(kept_.size() - 1);
 }
 
-void WhyPage::add(SampleTimes& to, const WallSpan& span, double time) const {
+void WhyPage::add_span(SampleTimes& to, const WallSpan& span, double time) const {
   const std::uint32_t sample = kept_[span.kept].sample;
   if (span.kept != 0 && sample != kNotInPage && time > 0) to.push_back({sample, time});
 }
@@ -90,7 +90,7 @@ void WhyPage::add_operations(std::vector<SampleTimes>& to, const Answer& answer)
     const TimeFinding& finding = answer.findings[i];
     const double each = finding.time / static_cast<double>(finding.spans.size());
     for (const WallSpan& span : finding.spans)
-      add(to[i], span, is_wait(span) ? static_cast<double>(span.end - span.begin) : each);
+      add_span(to[i], span, is_wait(span) ? static_cast<double>(span.end - span.begin) : each);
   }
 }
 
@@ -122,7 +122,7 @@ void WhyPage::add_rows(std::vector<SampleTimes>& to, const Answer& answer, const
     const Sums one = sums_of(span);
     const double time = times.rows()[span.row].time, rest = std::max(time - all.own, 0.0);
     const double of_wait = one.own + (all.others > 0 ? rest * one.others / all.others : 0);
-    add(*of_rows[span.row], span, is_wait(span) ? of_wait : time * one.own / all.own);
+    add_span(*of_rows[span.row], span, is_wait(span) ? of_wait : time * one.own / all.own);
   }
 }
 
@@ -147,8 +147,8 @@ std::vector<WhyPage::SampleTimes> WhyPage::times_of_samples(const Answer& answer
   return found;
 }
 
-void WhyPage::describe(JsonFields& to, const Answer& answer, const WhyText& how,
-                       const std::vector<SampleTimes>& samples) const {
+void WhyPage::describe_findings(JsonFields& to, const Answer& answer, const WhyText& how,
+                                const std::vector<SampleTimes>& samples) const {
   const AnswerText words = words_of(answer, how);
   to.begin_object("why");
   to.number("tacho_why", kWhyVersion);
@@ -197,7 +197,7 @@ std::vector<PackedColumn> WhyPage::columns_of(const std::vector<SampleTimes>& pa
       sum += one.time;
       sample.add_signed(one.sample);
       const auto whole = static_cast<std::uint64_t>(std::llround(sum));
-      time.add(whole - written);
+      time.add_number(whole - written);
       written = whole;
     }
   }
@@ -218,7 +218,7 @@ std::vector<PackedColumn> WhyPage::states_of(const WallTimes& times, const WaitF
 Result<> WhyPage::write(TextOutput& out, const Answer& answer, const WallTimes& times,
                         const WaitFactsTable& facts, const WhyText& how) {
   samples_.name_new_rows();
-  if (code_) code_->read();
+  if (code_) code_->read_code();
   session_.report_missing_symbols();
   samples_.look_up_lines();
   parts_.tree.show_parameters(parts_.functions, parts_.texts);
@@ -236,7 +236,7 @@ Result<> WhyPage::write(TextOutput& out, const Answer& answer, const WallTimes& 
   head.begin_object("capture");
   describe_capture(head, session_, samples_, names_, parts_.texts, how.is_kept ? how.input : "");
   head.end_object();
-  describe(head, answer, shown, parts);
+  describe_findings(head, answer, shown, parts);
   if (times.has_waits()) describe_states(head);
   describe_colours(head);
   head.finish();

@@ -30,7 +30,7 @@ class WhyPage {
   ~WhyPage() = default;
 
   // Takes each sample before WallTimes does.
-  void take(const ResolvedSample& sample);
+  void take_sample(const ResolvedSample& sample);
   // WallObserver::keep and facts_of() deal in numbers of these: the sample that was taken last, and `facts`,
   // which WaitFactsTable::keep() returned for it.
   std::uint32_t keep(const ResolvedSample& sample, std::uint32_t facts);
@@ -53,15 +53,15 @@ class WhyPage {
   };
   using SampleTimes = std::vector<SampleTime>;
 
-  void add(SampleTimes& to, const WallSpan& span, double time) const;
+  void add_span(SampleTimes& to, const WallSpan& span, double time) const;
   void add_operations(std::vector<SampleTimes>& to, const Answer& answer) const;
   void add_rows(std::vector<SampleTimes>& to, const Answer& answer, const WallTimes& times) const;
   // Of each finding, then of each of Answer::waits_for_work. The samples ascend.
   std::vector<SampleTimes> times_of_samples(const Answer& answer, const WallTimes& times) const;
   std::vector<PackedColumn> states_of(const WallTimes& times, const WaitFactsTable& facts);
   static std::vector<PackedColumn> columns_of(const std::vector<SampleTimes>& parts);
-  void describe(JsonFields& to, const Answer& answer, const WhyText& how,
-                const std::vector<SampleTimes>& samples) const;
+  void describe_findings(JsonFields& to, const Answer& answer, const WhyText& how,
+                         const std::vector<SampleTimes>& samples) const;
 
   static constexpr std::uint32_t kNotInPage = ~std::uint32_t{0};
   Session& session_;

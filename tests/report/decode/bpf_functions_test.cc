@@ -72,7 +72,8 @@ std::vector<std::string> names_of(const format::BpfProgramInfo& program,
   format::Environment environment;
   environment.btf = blobs;
   std::vector<std::string> names;
-  for (const BpfFunction& function : BpfFunctions(environment).of(program)) names.push_back(function.name);
+  for (const BpfFunction& function : BpfFunctions(environment).functions_of(program))
+    names.push_back(function.name);
   return names;
 }
 
@@ -99,7 +100,7 @@ TEST(BpfFunctions, HaveNoNameWhereTheirTypeIsNoFunction) {
 
 TEST(BpfFunctions, TellWhereTheyLie) {
   format::Environment environment;
-  const auto functions = BpfFunctions(environment).of(program({3, 4}));
+  const auto functions = BpfFunctions(environment).functions_of(program({3, 4}));
   ASSERT_EQ(functions.size(), 2u);
   EXPECT_EQ(functions[1].address, 0xffffffffc0001100);
   EXPECT_EQ(functions[1].size, 101u);
@@ -117,13 +118,13 @@ TEST(BpfFunctions, HaveTheirPartOfTheCode) {
   };
   put(16, 201, 4);
   put(24, data, 8);
-  const auto functions = BpfFunctions(environment).of(info);
+  const auto functions = BpfFunctions(environment).functions_of(info);
   ASSERT_EQ(functions.size(), 2u);
   EXPECT_EQ(functions[0].code.size(), 100u);
   ASSERT_EQ(functions[1].code.size(), 50u);
   EXPECT_EQ(functions[1].code[0], std::byte{0xc3});
   info.arrays &= ~std::uint64_t{1};
-  EXPECT_TRUE(BpfFunctions(environment).of(info)[0].code.empty());
+  EXPECT_TRUE(BpfFunctions(environment).functions_of(info)[0].code.empty());
 }
 
 TEST(BpfFunctions, OfDamagedBytesAreFewOrNameless) {

@@ -32,7 +32,7 @@ std::optional<std::string> text_of(const std::string& format, const ByteWriter& 
   format::TracingData tracing;
   tracing.formats.push_back({"test", format});
   TracepointText texts(tracing, {});
-  const auto text = texts.of(id, record.view(), 0, std::endian::native);
+  const auto text = texts.text_of(id, record.view(), 0, std::endian::native);
   return text ? std::optional(std::string(*text)) : std::nullopt;
 }
 
@@ -79,8 +79,8 @@ TEST(TracepointText, WhatOneRecordHeldIsNotSeenInTheNext) {
   TracepointText texts(tracing, {});
   ByteWriter whole = record_of();
   whole.padded_text("abc", 4);
-  EXPECT_EQ(texts.of(7, whole.view(), 0, std::endian::native), "abc");
-  EXPECT_EQ(texts.of(7, record_of().view(), 0, std::endian::native), "");
+  EXPECT_EQ(texts.text_of(7, whole.view(), 0, std::endian::native), "abc");
+  EXPECT_EQ(texts.text_of(7, record_of().view(), 0, std::endian::native), "");
 }
 
 TEST(TracepointText, ShowsConstantStringsByTheirAddress) {
@@ -97,7 +97,7 @@ TEST(TracepointText, ShowsConstantStringsByTheirAddress) {
     const auto text = [&](std::uint64_t address) {
       ByteWriter record = record_of();
       record.u64(address);
-      return std::string(texts.of(7, record.view(), 0, std::endian::native).value_or("nothing"));
+      return std::string(texts.text_of(7, record.view(), 0, std::endian::native).value_or("nothing"));
     };
     EXPECT_EQ(text(0xffffffff82000010), "Start|Start|Start");
     EXPECT_EQ(text(0xffffffff82000020), "End|End|End");
@@ -227,14 +227,14 @@ class Comparison {
     std::mt19937 random(static_cast<unsigned>(*id));
     for (std::size_t i = 0; i < records; ++i) {
       const auto record = random_record(random, static_cast<std::uint16_t>(*id), 8 + random() % 200);
-      const auto text = fast_.of(*id, record, 0, std::endian::native);
+      const auto text = fast_.text_of(*id, record, 0, std::endian::native);
       if (!fast_.is_compiled(*id)) {
         ++agreement.others;
         return;
       }
       // The library takes a negative "%.*s" for a format without that argument.
       if (format.find("%.*s") != std::string::npos) continue;
-      const auto wanted = library_.of(*id, record, 0, std::endian::native);
+      const auto wanted = library_.text_of(*id, record, 0, std::endian::native);
       ASSERT_TRUE(text && wanted) << format;
       ASSERT_EQ(*text, *wanted) << format;
     }

@@ -11,8 +11,8 @@ namespace {
 TEST(PackedData, NumbersStandByteByByteAndSignsAreZigzag) {
   PackedColumn numbers("n", ColumnForm::Numbers), signs("s", ColumnForm::Signed),
       steps("d", ColumnForm::Differences);
-  numbers.add(127);
-  numbers.add(300);
+  numbers.add_number(127);
+  numbers.add_number(300);
   EXPECT_EQ(numbers.packed(), std::string("\x7f\x2c\0\1", 4));
   EXPECT_EQ(PackedColumn("none", ColumnForm::Wide).packed(), "");
   for (const std::int64_t number : {0, -1, 1}) signs.add_signed(number);

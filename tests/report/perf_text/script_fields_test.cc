@@ -25,7 +25,7 @@ struct FieldsCase {
   Result<> settle(CallChains chains = CallChains::Show, Origin origin = Origin::File) {
     return choice.settle(events, std::vector<std::string>(events.size(), "clock"), chains, origin);
   }
-  Fields fields() const { return choice.of(events[0].attr); }
+  Fields fields() const { return choice.fields_of(events[0].attr); }
 };
 
 TEST(ScriptFields, DropsDefaultsThatWereNotSampled) {
@@ -77,7 +77,7 @@ TEST(ScriptFields, ATypeLimitsTheChange) {
   c.events.add_event(event_of(abi::kTracepoint, kPlain));
   ASSERT_TRUE(c.apply("trace:time,event"));
   EXPECT_TRUE(c.fields().has(Field::Comm));
-  EXPECT_FALSE(c.choice.of(c.events[1].attr).has(Field::Comm));
+  EXPECT_FALSE(c.choice.fields_of(c.events[1].attr).has(Field::Comm));
   EXPECT_FALSE(c.apply("sw:trace")) << "a software event has no such text";
   EXPECT_FALSE(c.apply("nosuch:time"));
 }

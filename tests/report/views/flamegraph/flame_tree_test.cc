@@ -18,7 +18,7 @@ struct Graph {
   void add(const std::vector<std::string_view>& names, double after, double before = 0) {
     std::vector<std::uint32_t> stack;
     for (const auto name : names) stack.push_back(frame(name));
-    tree.add(stack, {before, after});
+    tree.add_stack(stack, {before, after});
   }
   std::string drawn(const FlameDrawing& drawing) const {
     std::string text;
@@ -114,8 +114,8 @@ TEST(FlameTree, AStackOfHundredThousandFramesIsOne) {
   Graph graph;
   std::vector<std::uint32_t> stack(100'000);
   for (std::size_t i = 0; i < stack.size(); ++i) stack[i] = graph.frame(i % 2 == 0 ? "even" : "odd");
-  graph.tree.add(stack, {0, 1});
-  graph.tree.add(stack, {0, 1});
+  graph.tree.add_stack(stack, {0, 1});
+  graph.tree.add_stack(stack, {0, 1});
   graph.tree.add_up(WidthOf::After);
   const auto drawing = choose_frames(graph.tree, graph.frames, {0, 20'000, 0});
   EXPECT_EQ(drawing.rows, 20'001u) << "the last one is the gap of those that are left out";

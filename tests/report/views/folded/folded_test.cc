@@ -76,7 +76,7 @@ TEST(FoldStart, FindsTheShortestNameWithANumberAfter) {
 }
 
 void add(FoldedStacks& stacks, const std::vector<std::uint32_t>& stack, std::uint64_t weight) {
-  stacks.add(stacks.stacks().id_of(stack), weight);
+  stacks.add_weight(stacks.stacks().id_of(stack), weight);
 }
 
 TEST(FoldedStacks, AddsUpEqualStacksAndSortsLines) {

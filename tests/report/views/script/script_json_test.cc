@@ -152,12 +152,12 @@ TEST(KeptTexts, AreForgottenWhenTheyAreTooMany) {
   KeptTexts texts(1000);
   const std::string text(300, 'x');
   for (std::uint32_t number = 0; number < 100; ++number) {
-    EXPECT_EQ(texts.find(LocationId{number}).data(), nullptr);
+    EXPECT_EQ(texts.find_text(LocationId{number}).data(), nullptr);
     EXPECT_EQ(texts.keep(LocationId{number}, text), text);
-    EXPECT_EQ(texts.find(LocationId{number}), text);
+    EXPECT_EQ(texts.find_text(LocationId{number}), text);
     EXPECT_LE(texts.size(), 1000U);
   }
-  EXPECT_EQ(texts.find(LocationId{0}).data(), nullptr);
+  EXPECT_EQ(texts.find_text(LocationId{0}).data(), nullptr);
   const std::string longer(2000, 'y');
   EXPECT_EQ(texts.keep(LocationId{7}, longer), longer) << "one alone is kept, however long";
 }

@@ -16,7 +16,7 @@ format::Bytes body_of(const std::string& bytes) {
 TEST(Frame, ComesBackAsItWasSent) {
   Frame frame({100, 3});
   frame.bar(0, Style::Bar, "title");
-  frame.put(1, 7, Style::High, "名前 99.50%");
+  frame.put_text(1, 7, Style::High, "名前 99.50%");
   frame.rows[1].is_selected = true;
   frame.cursor = {2, 5};
   frame.waits = false;
@@ -43,7 +43,7 @@ TEST(Frame, OneThatAsksForAKeyHasNoRows) {
 
 TEST(Frame, WhatATerminalWouldActOnIsNeverInIt) {
   Frame frame({200, 2});
-  frame.put(0, 0, Style::Normal, "a\033]0;x\007b\u202e\n");
+  frame.put_text(0, 0, Style::Normal, "a\033]0;x\007b\u202e\n");
   EXPECT_EQ(frame.rows[0].runs[0].text, "a\\x1b]0;x\\x07b\\xe2\\x80\\xae\\x0a");
   // A sender that was taken over sends it all the same.
   frame.rows[1].runs.push_back({0, Style::Normal, "\033[2J"});
@@ -54,10 +54,10 @@ TEST(Frame, WhatATerminalWouldActOnIsNeverInIt) {
 
 TEST(Frame, TextEndsAtTheRightEdge) {
   Frame frame({10, 1});
-  frame.put(0, 8, Style::Normal, "名名");
-  frame.put(0, 9, Style::Normal, "名");
-  frame.put(0, 10, Style::Normal, "x");
-  frame.put(1, 0, Style::Normal, "x");
+  frame.put_text(0, 8, Style::Normal, "名名");
+  frame.put_text(0, 9, Style::Normal, "名");
+  frame.put_text(0, 10, Style::Normal, "x");
+  frame.put_text(1, 0, Style::Normal, "x");
   ASSERT_EQ(frame.rows[0].runs.size(), 2u);
   EXPECT_EQ(frame.rows[0].runs[0].text, "名");
   EXPECT_EQ(frame.rows[0].runs[1].text, "") << "half a wide character is none";
@@ -65,7 +65,7 @@ TEST(Frame, TextEndsAtTheRightEdge) {
 
 TEST(Frame, BrokenBytesAreAnErrorAndNoMore) {
   Frame frame({40, 5});
-  for (std::size_t row = 0; row < 5; ++row) frame.put(row, row, Style::Medium, "some text");
+  for (std::size_t row = 0; row < 5; ++row) frame.put_text(row, row, Style::Medium, "some text");
   const std::string bytes = encode(frame);
   for (std::size_t size = kLengthBytes; size < bytes.size(); ++size)
     EXPECT_FALSE(decode_frame(body_of(bytes.substr(0, size))));

@@ -111,12 +111,12 @@ struct ShownReport {
   // Readings of the same capture, which is its own base too.
   struct Again : CaptureReadings {
     explicit Again(ShownReport& shown) : of(shown) {}
-    Result<Session> open(const std::function<void(SessionOptions&)>& change) override {
+    Result<Session> open_session(const std::function<void(SessionOptions&)>& change) override {
       SessionOptions wanted = of.options.reading.session;
       change(wanted);
       return Session::open(wanted);
     }
-    bool run(Session& session, Sink& to) override {
+    bool run_session(Session& session, Sink& to) override {
       session.run(to);
       return true;
     }
