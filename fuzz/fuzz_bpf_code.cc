@@ -6,6 +6,7 @@
 
 #include "format/container/features.h"
 #include "report/decode/bpf_functions.h"
+#include "report/decode/bpf_instructions.h"
 
 using namespace tacho;
 using namespace tacho::report;

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "record/host/process_maps.h"
 #include "record/host/running_kernel.h"
-#include "record/host/running_processes.h"
 #include "record/now/thread_stacks.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -19,7 +19,7 @@
 #include "report/capture_candidates.h"
 #include "report/output/output_parts.h"
 #include "sandbox/job.h"
-#include "symbolize/files/debug_files.h"
+#include "symbolize/files/pinned_files.h"
 
 namespace tacho::report {
 namespace {

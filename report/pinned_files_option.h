@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "cli/options.h"
-#include "symbolize/files/debug_files.h"
+#include "symbolize/files/pinned_files.h"
 
 namespace tacho::report {
 

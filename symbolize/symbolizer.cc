@@ -15,12 +15,14 @@
 #include "format/records/perf_abi.h"
 #include "symbolize/elf/module_files.h"
 #include "symbolize/files/debug_files.h"
+#include "symbolize/files/debuginfod.h"
 #include "symbolize/files/decompress.h"
 #include "symbolize/files/file_access.h"
 #include "symbolize/files/source_files.h"
 #include "symbolize/kernel_names.h"
 #include "symbolize/names/demangle.h"
 #include "symbolize/names/symbol_lists.h"
+#include "symbolize/other_packs.h"
 #include "symbolize/packed_names.h"
 
 namespace tacho::symbolize {

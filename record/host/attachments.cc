@@ -19,7 +19,7 @@
 #include "format/base/file.h"
 #include "format/records/record.h"
 #include "record/events/target.h"
-#include "record/host/running_processes.h"
+#include "record/host/process_maps.h"
 
 namespace tacho::record {
 

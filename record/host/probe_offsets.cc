@@ -18,7 +18,7 @@
 #include "cli/nearest.h"
 #include "format/base/elf.h"
 #include "format/base/file.h"
-#include "record/host/running_processes.h"
+#include "record/host/process_maps.h"
 #include "record/parse_text.h"
 
 namespace tacho::record {

@@ -6,10 +6,8 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,32 +43,6 @@ std::string numbers_in_namespaces(std::string_view status);
 unsigned long long start_of(std::string_view stat, long ticks_a_second);
 // Its path in the cgroup hierarchy of perf events, from /proc/PID/cgroup.
 std::string cgroup_path(std::string_view lines);
-
-// The folder in /proc that has the maps, files and root of a process: "/proc/7", or if its first thread has
-// ended, which leaves these empty, that of another thread, "/proc/9".
-std::string folder_of_process(std::uint32_t process, const std::string& proc = "/proc");
-
-// One line of /proc/PID/maps.
-struct MapsLine {
-  format::MmapRecord mapping;  // without pid, tid and build id; the filename points into the line
-  bool is_executable = false;
-};
-std::optional<MapsLine> parse_maps_line(std::string_view line);
-
-// Parses /proc/PID/maps line by line; other lines are skipped.
-class MapsReader {
- public:
-  explicit MapsReader(std::string_view text) : rest_(text) {}
-  std::optional<MapsLine> next_line();
-
- private:
-  std::string_view rest_;
-};
-
-// The mapped code of a process that runs, from /proc/PID/maps. `use` gets each mapping until it returns
-// false.
-void each_code_mapping(std::uint32_t process, ForeignReader& reader,
-                       const std::function<bool(const format::MmapRecord&)>& use);
 
 // What is described besides names of threads and code mappings.
 struct ProcessRecords {

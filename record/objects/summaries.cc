@@ -10,7 +10,8 @@
 #include <utility>
 
 #include "cli/message_text.h"
-#include "record/objects/channel_rings.h"
+#include "record/objects/ring_event.h"
+#include "record/objects/ring_layout.h"
 
 namespace tacho::record {
 namespace {

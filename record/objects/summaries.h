@@ -15,7 +15,7 @@
 #include "bpf/rings/map_reader.h"
 #include "format/base/result.h"
 #include "record/kernel/kernel_events.h"
-#include "record/objects/channel_rings.h"
+#include "record/objects/ring_event.h"
 #include "record/opened_recording.h"
 
 namespace tacho::record {

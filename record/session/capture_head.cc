@@ -12,8 +12,9 @@
 #include "format/base/cursor.h"
 #include "format/records/perf_abi.h"
 #include "record/host/attachments.h"
+#include "record/host/host.h"
 #include "record/kernel/perf_clock.h"
-#include "record/objects/channel_rings.h"
+#include "record/objects/ring_layout.h"
 
 namespace tacho::record {
 namespace {

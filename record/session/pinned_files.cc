@@ -26,6 +26,7 @@
 
 #include "format/extensions/map_owner.h"
 #include "record/host/host.h"
+#include "record/host/process_maps.h"
 #include "record/host/running_processes.h"
 #include "record/parse_text.h"
 #include "record/stacks/file_table.h"
@@ -95,7 +96,7 @@ Result<PerfMap> open_perf_map(std::uint32_t process, ForeignReader& reader) {
 
 }  // namespace
 
-// The list (symbolize/files/debug_files.h) has for each file its descriptor, kind, process, build id and
+// The list (symbolize/files/pinned_files.h) has for each file its descriptor, kind, process, build id and
 // name, ended by a NUL.
 Result<PinnedArguments> arguments_for(const PinnedFiles& pinned) {
   PinnedArguments made;

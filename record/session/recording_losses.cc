@@ -11,7 +11,7 @@
 #include "bpf/loaded_object.h"
 #include "record/host/attachments.h"
 #include "record/kernel/kernel_events.h"
-#include "record/objects/channel_rings.h"
+#include "record/objects/attributed_losses.h"
 #include "record/plan/plan.h"
 #include "record/stacks/stack_unwinding.h"
 

@@ -14,11 +14,11 @@
 #include "format/base/file.h"
 #include "record/host/attachments.h"
 #include "record/host/host.h"
+#include "record/host/process_maps.h"
 #include "record/host/running_processes.h"
 #include "unwind/unwind_row.h"
 
 namespace tacho::record {
-
 namespace {
 
 constexpr std::size_t kMostOpen = 256, kMostOpenBytes = std::size_t{64} << 20;

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "record/host/attachments.h"
-#include "record/host/running_processes.h"
+#include "record/host/process_maps.h"
 #include "unwind/elf_image.h"
 
 namespace tacho::record {

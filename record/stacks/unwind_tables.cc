@@ -22,12 +22,12 @@
 
 #include "format/base/file.h"
 #include "record/host/host.h"
+#include "record/host/process_maps.h"
 #include "record/host/running_processes.h"
 #include "record/parse_text.h"
 #include "unwind/elf_image.h"
 
 namespace tacho::record {
-
 namespace {
 
 using format::Bytes;

@@ -21,7 +21,6 @@
 #include "format/base/seeded_hash.h"
 #include "format/extensions/tracing_data.h"
 #include "report/decode/payload.h"
-#include "report/output/text_output.h"
 
 namespace tacho::report {
 namespace {

@@ -1,4 +1,5 @@
-// Buffered text output with fast number formatting: in the hot path printf would take most of the time.
+// Buffered text output with fast number formatting: in the hot path printf would take most of the time. One
+// idea: the buffer, the one that is written to a file, and the store that keeps texts made in it.
 #pragma once
 
 #include <algorithm>
@@ -217,25 +218,11 @@ using MakePiece = std::function<void(std::size_t piece, unsigned worker, TextBuf
 // the next few, two for each worker. Ends early when the output is done.
 void write_pieces(TextOutput& out, format::WorkerPool& pool, std::size_t count, const MakePiece& make);
 
-// Escapes a text for XML content and attributes. Characters that XML forbids become \xNN.
-std::string xml_text(std::string_view text);
-
 // 1234567 -> "1,234,567", rounded to an integer; fractions below 100 have three digits: "0.125".
 std::string with_commas(double value);
 
 // "cycles on HOST: COMMAND": `what` (safe to print, may be empty), the recording host, and the first 200
 // characters of the recorder's command line.
 std::string with_origin(std::string what, const format::Environment& environment);
-
-// Width in px of an average character at font size 12 px, for places of texts in a row.
-constexpr double kSvgLetter = 6.9;
-// The part of a text that fits into `width` px with 3 px at either side, by the letters of DejaVu Sans: wider
-// than those of most fonts. Empty when fewer than two letters fit.
-std::string fitting_text(std::string_view text, double width);
-// "f<...>::g" of "f<a, b<c>>::g". What are no brackets stays: "operator<", "->".
-std::string without_template_arguments(std::string_view name);
-// A function's name, if it does not fit without the arguments of templates, or else without its middle too.
-// browser/labels.js has the same.
-std::string fitting_name(std::string_view name, double width);
 
 }  // namespace tacho::report

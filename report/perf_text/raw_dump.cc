@@ -16,12 +16,10 @@
 #include "format/records/sample.h"
 #include "report/decode/coded_values.h"
 #include "report/perf_text/header_text.h"
-#include "report/perf_text/sample_text.h"
 #include "report/samples/counter_values.h"
 #include "symbolize/address_space.h"
 
 namespace tacho::report {
-
 namespace {
 
 using namespace format;

@@ -11,7 +11,6 @@
 
 #include "report/decode/coded_values.h"
 #include "report/profile/branches.h"
-#include "symbolize/symbol_source.h"
 
 namespace tacho::report {
 

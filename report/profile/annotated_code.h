@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "report/decode/bpf_functions.h"
+#include "report/decode/bpf_instructions.h"
 #include "report/decode/instructions.h"
-#include "report/query/gather.h"
+#include "report/query/code_gatherer.h"
 #include "report/samples/resolver.h"
 #include "report/samples/session.h"
 #include "report/samples/tables.h"

@@ -17,7 +17,7 @@
 #include "symbolize/elf/dwarf_file.h"
 #include "symbolize/elf/line_sums.h"
 #include "symbolize/files/debug_files.h"
-#include "symbolize/names/symbol_table.h"
+#include "symbolize/names/function_ranges.h"
 
 namespace tacho::symbolize {
 namespace {

@@ -255,8 +255,7 @@ Result<std::optional<SymbolTable>> ModuleFiles::embedded(const ElfFile& file) co
   return table ? std::optional(std::move(*table)) : std::nullopt;
 }
 
-Result<ModuleSymbols> ModuleFiles::read_module(const Opened& file, const ElfFile& loaded,
-                                                char letter) const {
+Result<ModuleSymbols> ModuleFiles::read_module(const Opened& file, const ElfFile& loaded, char letter) const {
   ModuleSymbols symbols;
   symbols.loads = loaded.load_map();
   symbols.build_id = loaded.build_id();

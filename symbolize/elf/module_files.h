@@ -19,8 +19,10 @@
 #include "symbolize/elf/function_parameters.h"
 #include "symbolize/elf/line_source.h"
 #include "symbolize/files/debug_files.h"
+#include "symbolize/files/debuginfod.h"
 #include "symbolize/frame.h"
 #include "symbolize/names/demangle.h"
+#include "symbolize/names/function_ranges.h"
 #include "symbolize/names/symbol_table.h"
 
 namespace tacho::symbolize {

@@ -1,6 +1,5 @@
 #include "symbolize/files/debug_files.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/fs.h>
@@ -18,157 +17,13 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <optional>
+#include <memory>
 
 #include "format/base/parse_text.h"
 #include "format/extensions/map_owner.h"
 #include "symbolize/symbol_options.h"
 
 namespace tacho::symbolize {
-namespace {
-
-constexpr std::size_t kLargestListing = std::size_t{1} << 22;  // bytes
-constexpr std::string_view kNoId = "-";
-
-bool is_file(int file) {
-  struct stat status {};
-  return ::fstat(file, &status) == 0 && S_ISREG(status.st_mode);
-}
-
-}  // namespace
-
-Result<PinnedFiles> PinnedFiles::read(int listing) {
-  if (!is_file(listing)) return Error{"it is not a list of files"};
-  const auto bytes = format::read_at(listing, 0, kLargestListing);
-  if (!bytes) return bytes.error();
-  PinnedFiles pinned;
-  for (std::string_view rest = format::as_text(*bytes); !rest.empty();) {
-    const bool is_terminated = rest.find('\0') != std::string_view::npos;
-    std::string_view name = format::take_until(rest, '\0');
-    std::array<std::string_view, 4> words;
-    for (std::string_view& word : words) word = format::take_until(name, ' ');
-    const bool is_perf_map = words[1] == "m";
-    const auto file = format::whole_number<int>(words[0]);
-    const auto process = format::whole_number<std::uint32_t>(words[2]);
-    const auto id =
-        words[3] == kNoId ? std::optional(format::BuildId{}) : format::BuildId::from_hex(words[3]);
-    const bool is_known = is_terminated && (is_perf_map || words[1] == "b") && file && process && id;
-    // Without a look at the file: its file system may not answer.
-    if (!is_known || ::fcntl(*file, F_GETFD) < 0) return Error{"it is not a list of files"};
-    pinned.rows_.push_back({*file, is_perf_map, *process, *id, std::string(name)});
-  }
-  return pinned;
-}
-
-std::vector<int> PinnedFiles::descriptors() const {
-  std::vector<int> all;
-  for (const Row& row : rows_) all.push_back(row.file);
-  return all;
-}
-
-void PinnedFiles::add_file(format::Fd file, const format::BuildId& id) {
-  rows_.push_back({.file = file.get(), .build_id = id});
-  own_.push_back(std::move(file));
-}
-
-template <class IsWanted>
-Result<format::Fd> PinnedFiles::duplicate(IsWanted&& is_wanted) const {
-  const auto found = std::ranges::find_if(rows_, is_wanted);
-  if (found == rows_.end()) return Error{"it was not pinned", ENOENT};
-  format::Fd file(::fcntl(found->file, F_DUPFD_CLOEXEC, 0));
-  return file ? std::move(file) : Result<format::Fd>(system_error("a pinned file", errno));
-}
-
-Result<format::Fd> PinnedFiles::binary(std::string_view name, const format::BuildId& id) const {
-  const auto is_wanted = [&](const Row& row) {
-    return !row.is_perf_map && (id.empty() ? row.name == name : row.build_id == id);
-  };
-  if (id.empty() && std::ranges::count_if(rows_, is_wanted) > 1)
-    return Error{"several files had this name", ENOTUNIQ};
-  return duplicate(is_wanted);
-}
-
-Result<format::Fd> PinnedFiles::perf_map(std::uint32_t process) const {
-  const auto is_wanted = [&](const Row& row) { return row.is_perf_map && row.process == process; };
-  if (std::ranges::count_if(rows_, is_wanted) > 1) return Error{"several processes had this pid", ENOTUNIQ};
-  return duplicate(is_wanted);
-}
-
-namespace {
-
-// From debuginfod.h of elfutils; a stable interface.
-using Begin = void* (*)();
-using Find = int (*)(void* client, const unsigned char* id, int size, char** path);
-using End = void (*)(void* client);
-
-template <class Function>
-bool load(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(::dlsym(library, name));
-  return function != nullptr;
-}
-
-}  // namespace
-
-struct Debuginfod::State {
-  Begin begin = nullptr;
-  End end = nullptr;
-  Find find_debug = nullptr, find_executable = nullptr;
-  void* client = nullptr;
-  std::string failure;
-
-  State() = default;
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-  ~State() {
-    if (client) end(client);
-  }
-  Result<format::Fd> ask(Find find, const format::BuildId& id);
-};
-
-Debuginfod::Debuginfod(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Debuginfod::Debuginfod(Debuginfod&&) noexcept = default;
-Debuginfod& Debuginfod::operator=(Debuginfod&&) noexcept = default;
-Debuginfod::~Debuginfod() = default;
-
-Result<Debuginfod> Debuginfod::connect() {
-  const char* const urls = std::getenv("DEBUGINFOD_URLS");
-  if (!urls || *urls == '\0') return Error{"debuginfod: DEBUGINFOD_URLS names no server; set it to its URL"};
-#ifdef TACHO_STATIC  // glibc's dlopen() would need the glibc that the program was linked with
-  return Error{"debuginfod: this static tacho-report loads no libraries; that of the packages does"};
-#endif
-  auto state = std::make_unique<State>();
-  // Never unloaded, since its dependencies (curl, gnutls) do not support that.
-  void* const library = ::dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (!library) return Error{"debuginfod: libdebuginfod.so.1 is missing; install libdebuginfod1"};
-  if (!load(library, "debuginfod_begin", state->begin) || !load(library, "debuginfod_end", state->end) ||
-      !load(library, "debuginfod_find_debuginfo", state->find_debug) ||
-      !load(library, "debuginfod_find_executable", state->find_executable)) {
-    return Error{"debuginfod: libdebuginfod.so.1 lacks a function; install another version"};
-  }
-  state->client = state->begin();
-  if (!state->client) return Error{"debuginfod: the library could not be started"};
-  return Debuginfod(std::move(state));
-}
-
-Result<format::Fd> Debuginfod::State::ask(Find find, const format::BuildId& id) {
-  if (id.empty()) return Error{"debuginfod: no build id to ask for"};
-  const int fd = find(client, id.bytes.data(), id.size, nullptr);
-  if (fd >= 0) return format::Fd(fd);
-  Error refused = system_error("debuginfod: build id " + id.hex(), -fd);
-  const bool is_unknown_file = fd == -ENOENT;
-  if (!is_unknown_file && failure.empty())
-    failure = refused.what + "; symbols may be missing that the servers in DEBUGINFOD_URLS have";
-  return refused;
-}
-
-Result<format::Fd> Debuginfod::debug_information(const format::BuildId& id) {
-  return state_->ask(state_->find_debug, id);
-}
-Result<format::Fd> Debuginfod::executable(const format::BuildId& id) {
-  return state_->ask(state_->find_executable, id);
-}
-const std::string& Debuginfod::failure() const { return state_->failure; }
-
 namespace {
 
 constexpr const char* kDebugFolder = "/usr/lib/debug";

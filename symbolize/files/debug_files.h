@@ -1,9 +1,8 @@
-// Files of a module: the candidate paths in perf's order, files that tacho-record pinned, and debuginfod.
+// Files of a module: the candidate paths in perf's order, and how they are opened.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,68 +12,10 @@
 #include "format/base/result.h"
 #include "format/container/features.h"
 #include "format/records/build_id.h"
+#include "symbolize/files/pinned_files.h"
 #include "symbolize/frame.h"
 
 namespace tacho::symbolize {
-
-// Files that tacho-record kept open (pinned) while recording, since they may be deleted or replaced before
-// packing.
-class PinnedFiles {
- public:
-  // `listing`: a descriptor of a file with a NUL-terminated entry for each inherited descriptor:
-  // "FD b PID BUILDID NAME" for a binary (BUILDID "-": none), "FD m PID - " for a perf map.
-  static Result<PinnedFiles> read(int listing);
-
-  // Adds a binary, which is found by its build id only.
-  void add_file(format::Fd file, const format::BuildId& id);
-
-  // Descriptors of all files of the listing.
-  std::vector<int> descriptors() const;
-
-  // A duplicated descriptor of the binary with this build id, or else with this name. Error codes: ENOENT:
-  // there is none; ENOTUNIQ: several.
-  Result<format::Fd> binary(std::string_view name, const format::BuildId& id) const;
-  // The perf map of a process. Error codes: ENOTUNIQ: several processes had this pid; ENOENT: there is none.
-  Result<format::Fd> perf_map(std::uint32_t process) const;
-
- private:
-  struct Row {
-    int file = -1;
-    bool is_perf_map = false;
-    std::uint32_t process = 0;
-    format::BuildId build_id;
-    std::string name;
-  };
-  // A duplicate of the first row's descriptor that `is_wanted` accepts.
-  template <class IsWanted>
-  Result<format::Fd> duplicate(IsWanted&& is_wanted) const;
-
-  std::vector<Row> rows_;
-  std::vector<format::Fd> own_;  // descriptors given to add_file()
-};
-
-// Fetches debug files from debuginfod servers by build id. libdebuginfod is loaded on first use and optional.
-class Debuginfod {
- public:
-  // Uses the servers in the environment variable DEBUGINFOD_URLS.
-  static Result<Debuginfod> connect();
-  Debuginfod(Debuginfod&&) noexcept;
-  Debuginfod& operator=(Debuginfod&&) noexcept;
-  ~Debuginfod();
-
-  // Fetch the file with debug information, or the executable. The caller has to check the build id of the
-  // result.
-  Result<format::Fd> debug_information(const format::BuildId& id);
-  Result<format::Fd> executable(const format::BuildId& id);
-  // Why the first question without an answer had none (a server cannot be reached, or is too slow). Empty:
-  // all were answered.
-  const std::string& failure() const;
-
- private:
-  struct State;
-  explicit Debuginfod(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
-};
 
 enum class Host : std::uint8_t { Recorded, This };
 

@@ -10,7 +10,7 @@ NOT_NAMES = {"-G", "-F +srcline"}
 
 
 def names_in_code():
-    return set(NAME.findall((ROOT / "report" / "views" / "script" / "script_forms.cc").read_text(encoding="utf-8")))
+    return set(NAME.findall((ROOT / "report" / "views" / "script" / "script_json.cc").read_text(encoding="utf-8")))
 
 
 def names_in_document():

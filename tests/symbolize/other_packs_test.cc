@@ -1,10 +1,10 @@
+#include "symbolize/other_packs.h"
+
 #include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "symbolize/symbol_source.h"
 
 namespace tacho::symbolize {
 namespace {

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "format/base/file.h"
-#include "symbolize/files/debug_files.h"
+#include "symbolize/files/pinned_files.h"
 
 namespace tacho::symbolize::test {
 

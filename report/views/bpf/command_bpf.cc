@@ -12,6 +12,7 @@
 #include "cli/text_table.h"
 #include "report/commands.h"
 #include "report/decode/bpf_functions.h"
+#include "report/decode/bpf_instructions.h"
 #include "report/decode/instructions.h"
 #include "report/decode/payload.h"
 #include "report/output/field_sinks.h"

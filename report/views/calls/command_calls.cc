@@ -17,6 +17,7 @@
 #include "report/output/terminal.h"
 #include "report/output/text_output.h"
 #include "report/views/calls/call_list.h"
+#include "report/views/calls/call_values.h"
 
 namespace tacho::report {
 namespace {

@@ -21,9 +21,10 @@
 #include "format/records/event_set.h"
 #include "format/records/record_view.h"
 #include "report/output/output_file.h"
+#include "report/output/replaced_file.h"
 #include "sandbox/process.h"
-#include "symbolize/files/debug_files.h"
 #include "symbolize/files/file_access.h"
+#include "symbolize/files/pinned_files.h"
 
 namespace tacho::report {
 

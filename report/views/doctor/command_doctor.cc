@@ -21,6 +21,7 @@
 #include "format/extensions/attachment.h"
 #include "format/records/perf_abi.h"
 #include "format/records/record.h"
+#include "report/census.h"
 #include "report/command.h"
 #include "report/commands.h"
 #include "report/output/field_sinks.h"

@@ -11,6 +11,7 @@
 #include "report/output/frame_colours.h"
 #include "report/output/packed_data.h"
 #include "report/output/quantity_text.h"
+#include "report/output/svg_text.h"
 
 namespace tacho::report {
 

@@ -9,7 +9,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "report/perf_text/sample_text.h"
+#include "report/perf_text/frame_text.h"
+#include "report/perf_text/line_start.h"
 
 namespace tacho::report {
 namespace {

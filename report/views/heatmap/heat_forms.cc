@@ -12,6 +12,7 @@
 #include "report/output/field_sinks.h"
 #include "report/output/heat_colours.h"
 #include "report/output/quantity_text.h"
+#include "report/output/svg_text.h"
 #include "report/output/ticks.h"
 #include "report/query/expressions.h"
 #include "report/samples/filter.h"

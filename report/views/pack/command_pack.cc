@@ -22,10 +22,12 @@
 #include "format/container/capture_writer.h"
 #include "report/command.h"
 #include "report/commands.h"
-#include "report/decode/bpf_functions.h"
+#include "report/decode/bpf_instructions.h"
 #include "report/output/output_file.h"
+#include "report/output/replaced_file.h"
 #include "report/output/terminal.h"
 #include "report/pinned_files_option.h"
+#include "report/query/code_gatherer.h"
 #include "report/query/gather.h"
 #include "sandbox/process.h"
 #include "symbolize/elf/module_files.h"
@@ -33,8 +35,9 @@
 #include "symbolize/files/archive.h"
 #include "symbolize/files/debug_files.h"
 #include "symbolize/files/decompress.h"
+#include "symbolize/files/pinned_files.h"
 #include "symbolize/files/source_files.h"
-#include "symbolize/symbol_source.h"
+#include "symbolize/other_packs.h"
 
 namespace tacho::report {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "format/extensions/attachment.h"
 #include "format/extensions/symbol_pack.h"
-#include "report/query/gather.h"
+#include "report/query/code_gatherer.h"
 #include "report/samples/resolver.h"
 #include "symbolize/files/file_access.h"
 #include "symbolize/symbol_options.h"

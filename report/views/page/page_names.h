@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "report/aliases.h"
 #include "report/redaction.h"
 
 namespace tacho::report {

@@ -13,7 +13,7 @@
 #include "format/base/text_pool.h"
 #include "format/extensions/attachment.h"
 #include "format/extensions/symbol_pack.h"
-#include "report/decode/bpf_functions.h"
+#include "report/decode/bpf_instructions.h"
 #include "symbolize/files/decompress.h"
 #include "symbolize/frame.h"
 #include "symbolize/jit/jitdump.h"

@@ -7,6 +7,8 @@
 #include "format/base/result.h"
 #include "format/container/features.h"
 #include "format/records/event_set.h"
+#include "report/aliases.h"
+#include "report/kaslr_remap.h"
 #include "report/redaction.h"
 
 namespace tacho::report {

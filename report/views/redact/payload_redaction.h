@@ -7,7 +7,9 @@
 
 #include "format/container/features.h"
 #include "format/records/event_set.h"
+#include "report/aliases.h"
 #include "report/decode/payload.h"
+#include "report/kaslr_remap.h"
 #include "report/redaction.h"
 
 namespace tacho::report {

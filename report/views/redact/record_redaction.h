@@ -12,6 +12,8 @@
 #include "format/records/event_set.h"
 #include "format/records/record.h"
 #include "format/records/sample.h"
+#include "report/aliases.h"
+#include "report/kaslr_remap.h"
 #include "report/redaction.h"
 #include "report/views/redact/payload_redaction.h"
 #include "report/views/redact/unwound_chains.h"

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cli/message_text.h"
+#include "report/census.h"
 #include "report/samples/session.h"
 #include "report/views/redact/head_redaction.h"
 #include "report/views/redact/kept_processes.h"

@@ -15,7 +15,9 @@
 #include "report/perf_text/header_text.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/text_view.h"
-#include "report/views/script/script_forms.h"
+#include "report/views/script/importer_text.h"
+#include "report/views/script/script_columns.h"
+#include "report/views/script/script_json.h"
 #include "report/views/script/script_text.h"
 
 namespace tacho::report {

@@ -1,4 +1,5 @@
-// Samples one after another as text, byte for byte as perf 6.1's `script` prints them.
+// Samples one after another as text, byte for byte as perf 6.1's `script` prints them, and the stores of
+// texts that make this fast (KeptTexts, SafeNames).
 #pragma once
 
 #include <cstddef>
@@ -16,6 +17,10 @@
 #include "report/decode/payload.h"
 #include "report/decode/tracepoint_text.h"
 #include "report/output/text_output.h"
+#include "report/perf_text/frame_lines.h"
+#include "report/perf_text/frame_text.h"
+#include "report/perf_text/instruction_text.h"
+#include "report/perf_text/line_start.h"
 #include "report/perf_text/sample_text.h"
 #include "report/perf_text/script_fields.h"
 #include "report/samples/session.h"

@@ -9,6 +9,7 @@
 
 #include "report/output/text_output.h"
 #include "report/samples/filter.h"
+#include "report/views/script/script_columns.h"
 
 namespace tacho::report {
 namespace {

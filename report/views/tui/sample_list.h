@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "report/perf_text/sample_text.h"
-#include "report/views/script/script_forms.h"
+#include "report/perf_text/frame_lines.h"
+#include "report/samples/session.h"
 #include "report/views/tui/frame.h"
 #include "report/views/tui/pages.h"
 #include "report/views/tui/sample_choice.h"

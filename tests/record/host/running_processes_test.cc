@@ -11,9 +11,9 @@
 
 #include "format/records/perf_abi.h"
 #include "format/records/record_view.h"
+#include "record/host/process_maps.h"
 
 namespace tacho::record {
-
 namespace {
 
 namespace fs = std::filesystem;

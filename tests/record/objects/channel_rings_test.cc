@@ -12,10 +12,12 @@
 #include "format/records/perf_abi.h"
 #include "format/records/record_view.h"
 #include "format/records/sample.h"
+#include "record/objects/attributed_losses.h"
+#include "record/objects/ring_event.h"
+#include "record/objects/ring_layout.h"
 #include "record/output/record_counts.h"
 
 namespace tacho::record {
-
 namespace {
 
 namespace abi = format::abi;

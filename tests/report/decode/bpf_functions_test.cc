@@ -9,8 +9,9 @@
 #include <string>
 #include <vector>
 
-namespace tacho::report {
+#include "report/decode/bpf_instructions.h"
 
+namespace tacho::report {
 namespace {
 
 std::string number(std::uint64_t value, std::size_t size) {

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "format/base/file.h"
+#include "report/output/svg_text.h"
 
 namespace tacho::report {
-
 namespace {
 
 template <class Write>

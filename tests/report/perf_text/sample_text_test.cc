@@ -1,5 +1,3 @@
-#include "report/perf_text/sample_text.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -16,11 +14,13 @@
 #include "format/records/perf_abi.h"
 #include "report/decode/coded_values.h"
 #include "report/decode/instructions.h"
+#include "report/perf_text/frame_lines.h"
+#include "report/perf_text/frame_text.h"
+#include "report/perf_text/line_start.h"
 #include "report/samples/session.h"
 #include "tests/support/capture_builder.h"
 
 namespace tacho::report {
-
 namespace {
 
 namespace abi = format::abi;

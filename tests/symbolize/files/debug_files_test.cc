@@ -29,11 +29,12 @@
 
 #include "format/base/file.h"
 #include "format/records/perf_abi.h"
+#include "symbolize/files/debuginfod.h"
+#include "symbolize/files/pinned_files.h"
 #include "symbolize/symbolizer.h"
 #include "tests/symbolize/folder.h"
 
 namespace tacho::symbolize {
-
 namespace {
 
 std::string text(const Result<std::vector<std::byte>>& bytes) {

@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
-namespace tacho::symbolize {
+#include "symbolize/names/function_ranges.h"
 
+namespace tacho::symbolize {
 namespace {
 
 std::string_view as_is(std::string_view name) { return name; }

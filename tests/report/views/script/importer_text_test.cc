@@ -1,6 +1,7 @@
+#include "report/views/script/importer_text.h"
+
 #include <gtest/gtest.h>
 
-#include "report/views/script/script_forms.h"
 #include "tests/support/capture_builder.h"
 
 namespace tacho::report {

@@ -1,3 +1,5 @@
+#include "report/views/script/script_json.h"
+
 #include <gtest/gtest.h>
 #include <rapidjson/document.h>
 
@@ -5,7 +7,6 @@
 
 #include "report/decode/payload.h"
 #include "report/output/field_sinks.h"
-#include "report/views/script/script_forms.h"
 #include "tests/support/capture_builder.h"
 
 namespace tacho::report {

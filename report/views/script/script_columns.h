@@ -1,4 +1,4 @@
-// Samples for programs: JSON, one object a line, and chosen columns. docs/script-forms.md lists the names.
+// Samples as chosen columns: aligned text, CSV or JSON.
 #pragma once
 
 #include <cstddef>
@@ -6,13 +6,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "format/base/result.h"
 #include "report/decode/payload.h"
-#include "report/output/field_sinks.h"
 #include "report/output/text_output.h"
 #include "report/query/expressions.h"
 #include "report/samples/resolved_sample.h"
@@ -20,61 +18,6 @@
 #include "report/views/script/script_text.h"
 
 namespace tacho::report {
-
-// Samples as JSON, one object a line.
-class ScriptJson {
- public:
-  explicit ScriptJson(Session& session)
-      : session_(&session), resolver_(&session.resolver()), schemas_(session.events(), session.features()) {}
-
-  // Writes the line with its end: always one JSON object in valid UTF-8, for any capture.
-  void write(TextBuffer& out, const ResolvedSample& sample);
-
- private:
-  const std::string& name_of_event(std::size_t index);
-  void describe_numbers(FieldSink& to, const ResolvedSample& sample) const;
-  void describe_content(FieldSink& to, const ResolvedSample& sample);
-  void describe_addresses(FieldSink& to, const PayloadSchema& schema, const ResolvedSample& sample);
-  std::string_view stack_json(const ResolvedSample& sample);
-  std::string_view location_json(const Location& location);
-
-  Session* session_;
-  Resolver* resolver_;
-  EventSchemas schemas_;
-  std::vector<std::string> event_names_;
-  KeptTexts frames_;  // the JSON of the frames, by location number
-  TextBuffer stack_;  // scratch
-};
-
-// Samples in a form of perf's script text that all known viewers of profiles can read. Each of them parses
-// lines with other regular expressions; docs/script-forms.md lists what confuses them and what is done about
-// it.
-
-// The names in these lines: safe for a terminal, and without characters that would end a field.
-std::string importer_comm(std::string_view comm);
-std::string importer_event(std::string_view name);
-std::string importer_symbol(std::string_view function);
-std::string importer_module(std::string_view path);
-
-class ImporterText {
- public:
-  explicit ImporterText(Session& session) : session_(&session), resolver_(&session.resolver()) {}
-
-  // "COMM PID/TID [CPU] SECONDS: PERIOD EVENT: ", a line for each frame, leaf first, and an empty line.
-  void write(TextBuffer& out, const ResolvedSample& sample);
-  // Addresses in payloads are not written.
-
- private:
-  const std::string& comm_of(std::string_view comm);
-  const std::string& name_of_event(std::size_t index);
-  void write_location(TextBuffer& out, const Location& location);
-
-  Session* session_;
-  Resolver* resolver_;
-  std::unordered_map<const char*, std::string> comms_;
-  std::vector<std::string> event_names_;
-  KeptTexts lines_;  // by location number
-};
 
 // A cell of `tacho script --columns`: a value before it is written to a line.
 struct ColumnValue {
