@@ -1,4 +1,5 @@
-// The address spaces of processes over time: which file was mapped at an address when a sample was taken.
+// The address spaces of processes over time: which file was mapped at an address when a sample was taken. One
+// idea: the mappings of a space, its versions, and the table of all spaces, of which KernelSpace is a part.
 #pragma once
 
 #include <cstdint>

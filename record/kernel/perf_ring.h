@@ -1,4 +1,5 @@
-// The mmap ring buffer of perf events: reading records, and renaming ids of events that were opened again.
+// The mmap ring buffer of perf events, with what it keeps about its records: gaps, and ids of events that
+// were opened again.
 #pragma once
 
 #include <linux/perf_event.h>

@@ -1,4 +1,5 @@
-// Commands to a running recording: --control, and --switch-output-event.
+// Commands to a running recording, from where they come to what they do: --control, and
+// --switch-output-event.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,5 @@
-// Output of named fields in two forms: `name=value` on a line, and a JSON object.
+// Output of named fields in two forms: `name=value` on a line, and a JSON object. Both stand beside their
+// interface, since a new kind of field is a line in each.
 #pragma once
 
 #include <rapidjson/writer.h>

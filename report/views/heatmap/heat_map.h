@@ -1,5 +1,6 @@
 // A two-dimensional histogram: the number of samples in each box of time and value. Boxes are widened while
-// samples come, so that one pass suffices, for a pipe too, and memory is bounded by the number of boxes.
+// samples come, so that one pass suffices, for a pipe too, and memory is bounded by the number of boxes. Its
+// source decides its scale, so both are here.
 #pragma once
 
 #include <cstddef>
