@@ -27,7 +27,7 @@ Error explain_numbers(const LibbpfLog& said, int code) {
 }
 
 // Runs an iterator that writes nothing.
-Result<> run_iterator(bpf_program* program, const LibbpfLog& said) {
+Result<> run_silent_iterator(bpf_program* program, const LibbpfLog& said) {
   const OwnedLink link(bpf_program__attach_iter(program, nullptr));
   if (link == nullptr) return explain_numbers(said, errno);
   const format::Fd from(bpf_iter_create(bpf_link__fd(link.get())));
@@ -76,7 +76,7 @@ Result<std::optional<PidNumbers>> PidNumbers::load() {
   // First the forks, so that no thread is missed.
   state->forks.reset(bpf_program__attach(on_fork));
   if (state->forks == nullptr) return explain_numbers(said, errno);
-  if (auto done = run_iterator(each, said); !done) return std::move(done.error());
+  if (auto done = run_silent_iterator(each, said); !done) return std::move(done.error());
   return std::optional(PidNumbers(std::move(state)));
 }
 

@@ -28,7 +28,8 @@ void choose(std::optional<format::PayloadSchema>& described, std::string_view co
     field.role.resize(std::min(field.role.find(kUnless), field.role.size()));
 }
 
-SummaryLayout layout_of(SummaryTypes types, const MapFacts& facts, std::string_view constant, bool is_set) {
+SummaryLayout layout_of_map(SummaryTypes types, const MapFacts& facts, std::string_view constant,
+                            bool is_set) {
   choose(types.key, constant, is_set);
   choose(types.value, constant, is_set);
   return {types, facts.key_bytes, facts.value_bytes};
@@ -45,7 +46,7 @@ Result<std::vector<Channel>> summaries_of(Object& object, const Declarations& de
       return Error{
           what +
           "the map must be an array or a hash (BPF_MAP_TYPE_HASH, LRU_HASH, ARRAY, or their PERCPU types)"};
-    SummaryLayout layout = layout_of(types, *facts, {}, false);
+    SummaryLayout layout = layout_of_map(types, *facts, {}, false);
     channels.push_back({types.map, types.event, layout.schema(), kind, std::move(layout)});
   }
   return channels;
@@ -90,7 +91,7 @@ void choose_members(std::vector<Channel>& channels, Object& object, const Declar
     const auto channel = std::ranges::find(channels, types.map, &Channel::map);
     const auto facts = object.map_facts(types.map);
     if (channel == channels.end() || !facts) continue;
-    channel->summary = layout_of(types, *facts, constant, is_set);
+    channel->summary = layout_of_map(types, *facts, constant, is_set);
     channel->schema = channel->summary->schema();
   }
 }

@@ -361,8 +361,8 @@ format::PayloadSchema schema_of(const std::string& event, std::span<const ProbeA
   return schema;
 }
 
-SummaryLayout layout_of(const std::string& event, std::span<const ProbeArgument> arguments,
-                        const ProbeSum& sum) {
+SummaryLayout layout_of_probe(const std::string& event, std::span<const ProbeArgument> arguments,
+                              const ProbeSum& sum) {
   const auto whole = [](std::string name, std::string role) {
     format::PayloadField field;
     field.name = std::move(name);

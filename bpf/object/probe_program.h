@@ -79,8 +79,8 @@ struct ProbeSum {
   bool by_thread = false, by_cpu = false, by_name = false;
   bool operator==(const ProbeSum&) const = default;
 };
-SummaryLayout layout_of(const std::string& event, std::span<const ProbeArgument> arguments,
-                        const ProbeSum& sum);
+SummaryLayout layout_of_probe(const std::string& event, std::span<const ProbeArgument> arguments,
+                              const ProbeSum& sum);
 
 // What a program does at its probe.
 struct ProbeTask {
@@ -106,7 +106,8 @@ class ProbeProgram {
   // Sets the bpf-output event for payloads of one CPU. Does nothing if hits are counted.
   Result<> put_output(int cpu, int event_fd) const;
 
-  // If hits are counted: the map's entries (layout_of()), and how many hits were lost since the map was full.
+  // If hits are counted: the map's entries (layout_of_probe()), and how many hits were lost since the map was
+  // full.
   MapReader counts() const;
   std::uint64_t lost() const;
 

@@ -136,7 +136,7 @@ cli::Option duration(std::string names, std::string help, std::chrono::milliseco
           [last, &to](std::string_view text) { return store(to, parse_duration(last, text)); }};
 }
 
-CommandShape shape_of(TopValues& to) {
+CommandShape shape_of_top(TopValues& to) {
   using cli::passed_on;
   using cli::Takes;
   CommandShape shape;
@@ -265,7 +265,7 @@ Result<LiveOptions> parse_live_options(const std::vector<std::string>& arguments
 Result<ParsedTop> parse_top_options(const std::vector<std::string>& arguments) {
   constexpr std::uint64_t kUsualFrequency = 99;
   TopValues to;
-  auto parsed = parse_options(arguments, shape_of(to));
+  auto parsed = parse_options(arguments, shape_of_top(to));
   if (!parsed) return std::move(parsed.error());
   ParsedTop out{.recording = std::move(*parsed), .top = {}};
   if (out.recording.outcome == cli::Parsed::HelpShown) return out;

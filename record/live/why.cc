@@ -104,7 +104,7 @@ std::string calls_of(std::string_view operation) {
                      operation.substr(colon + 1));
 }
 
-CommandShape shape_of(WhyValues& to) {
+CommandShape shape_of_why(WhyValues& to) {
   using cli::passed_on;
   using cli::Takes;
   CommandShape shape;
@@ -217,11 +217,11 @@ Result<> check_page(const std::string& page, const RecordOptions& options) {
 Result<ParsedOptions> parse_with(std::string_view events, const std::vector<std::string>& arguments,
                                  WhyValues& to) {
   to = WhyValues();
-  if (cli::asks_for_completion(arguments)) return parse_options(arguments, shape_of(to));
+  if (cli::asks_for_completion(arguments)) return parse_options(arguments, shape_of_why(to));
   std::vector<std::string> words{"-g", "-F", "99", "-e", std::string(events)};
   if (events == kEventsWithoutBpf) words.emplace_back("--switch-events");
   words.insert(words.end(), arguments.begin(), arguments.end());
-  return parse_options(words, shape_of(to));
+  return parse_options(words, shape_of_why(to));
 }
 
 Result<WhyOptions> parse_why_options(const std::vector<std::string>& arguments) {

@@ -88,7 +88,7 @@ Result<Summaries> Summaries::open(const OpenedRecording& recording, const Kernel
                   .event = probe.event,
                   .map = "counts",
                   .name = name,
-                  .layout = bpf::layout_of(name, probe.arguments, *probe.sum),
+                  .layout = bpf::layout_of_probe(name, probe.arguments, *probe.sum),
                   .own = {},  // set below
                   .reader = recording.argument_probes.counts(i)};
     source.own = OwnNumbers(recording.numbers, &source.layout.schema());

@@ -38,7 +38,7 @@ std::vector<format::PayloadSchema> schemas_of(const Plan& plan, std::span<const 
   for (const ArgumentProbe& probe : plan.argument_probes) {
     const std::string& name = plan.events[probe.event].name;
     if (std::ranges::find(schemas, name, &format::PayloadSchema::event) == schemas.end())
-      schemas.push_back(probe.sum ? bpf::layout_of(name, probe.arguments, *probe.sum).schema()
+      schemas.push_back(probe.sum ? bpf::layout_of_probe(name, probe.arguments, *probe.sum).schema()
                                   : bpf::schema_of(name, probe.arguments));
   }
   return schemas;

@@ -61,7 +61,7 @@ constexpr double kShades[] = {1, 0.94, 0.88};
 constexpr std::uint32_t kPageLettersDark = 0xf0f0f0;  // page.css
 constexpr double kLeastContrast = 4.55;
 
-std::uint32_t scaled(std::uint32_t colour, double factor) {
+std::uint32_t scaled_colour(std::uint32_t colour, double factor) {
   const auto part = [&](int shift) {
     return static_cast<std::uint32_t>(std::lround(static_cast<double>(colour >> shift & 255) * factor))
            << shift;
@@ -80,7 +80,8 @@ double luminance(std::uint32_t colour) {
 // For a dark ground: as bright as letters allow (contrast of WCAG 2).
 double dark_factor(std::uint32_t colour) {
   double factor = 1;
-  while ((luminance(kPageLettersDark) + 0.05) / (luminance(scaled(colour, factor)) + 0.05) < kLeastContrast)
+  while ((luminance(kPageLettersDark) + 0.05) / (luminance(scaled_colour(colour, factor)) + 0.05) <
+         kLeastContrast)
     factor -= 0.01;
   return factor;
 }
@@ -105,7 +106,8 @@ std::vector<FrameKindName> frame_kinds() {
 std::vector<FrameFill> frame_fills() {
   std::vector<FrameFill> all;
   const auto add = [&](std::string selector, std::uint32_t colour, double shade = 1) {
-    all.push_back({std::move(selector), scaled(colour, shade), scaled(colour, dark_factor(colour) * shade)});
+    all.push_back({std::move(selector), scaled_colour(colour, shade),
+                   scaled_colour(colour, dark_factor(colour) * shade)});
   };
   constexpr std::pair<std::string_view, std::uint32_t KindRow::*> kOfKinds[] = {
       {"safe", &KindRow::safe}, {"warm", &KindRow::warm}, {"wait", &KindRow::wait}};

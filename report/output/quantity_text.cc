@@ -32,7 +32,7 @@ std::string three_digits(double number) {
 }
 
 // A value that rounds to the next scale's first number is in that scale: 999.9 us is 1.00 ms.
-std::string scaled(double value, std::span<const Scale> scales) {
+std::string scaled_text(double value, std::span<const Scale> scales) {
   constexpr double kRounded = 0.9995;
   const auto scale = std::ranges::find_if(scales, [&](const Scale& one) {
     return std::abs(value) >= one.size * kRounded || &one == &scales.back();
@@ -47,11 +47,11 @@ std::string quantity_text(double value, std::string_view unit) {
   if (unit == "%") return three_digits(value) + " %";
   const format::Unit* const known = format::find_unit(unit);
   if (known != nullptr)
-    return scaled(value * static_cast<double>(known->size), known->quantity == format::Quantity::Time
-                                                                ? std::span<const Scale>(kTimes)
-                                                                : std::span<const Scale>(kSizes));
+    return scaled_text(value * static_cast<double>(known->size), known->quantity == format::Quantity::Time
+                                                                     ? std::span<const Scale>(kTimes)
+                                                                     : std::span<const Scale>(kSizes));
   const bool is_exact = value == std::floor(value) && std::abs(value) < exact;
-  const std::string number = is_exact ? with_commas(value) : scaled(value, kNumbers);
+  const std::string number = is_exact ? with_commas(value) : scaled_text(value, kNumbers);
   if (unit == "samples" && value == 1) return "1 sample";
   return unit.empty() ? number : number + " " + format::printable(unit);
 }

@@ -169,7 +169,7 @@ bool Expectation::holds(double value) const {
   return false;
 }
 
-std::string_view name_of(Measure measure) {
+std::string_view measure_name(Measure measure) {
   const auto row = std::ranges::find(kMeasures, measure, &MeasureRow::measure);
   return row == std::end(kMeasures) ? "percentile" : row->name;
 }

@@ -66,7 +66,7 @@ cli::Option function_option(Options& options, std::string help) {
   return cli::text("--function", "NAME", std::move(help), options.function);
 }
 
-Result<std::unique_ptr<FleetStore>> open_store(const Options& options) {
+Result<std::unique_ptr<FleetStore>> open_asked_store(const Options& options) {
   return open_fleet(options.place, FleetUse::Ask);
 }
 
@@ -133,7 +133,7 @@ struct AskedStacks {
   FleetStacks stacks;
 };
 Result<AskedStacks> ask_for_stacks(const Options& options) {
-  auto store = open_store(options);
+  auto store = open_asked_store(options);
   if (!store) return std::move(store.error());
   auto question = find_question(**store, options);
   if (!question) return std::move(question.error());
@@ -257,7 +257,7 @@ Result<cli::ExitStatus> show_flamegraph(const Options& options) {
 }
 
 Result<cli::ExitStatus> show_section(const Options& options, std::string_view section) {
-  auto store = open_store(options);
+  auto store = open_asked_store(options);
   if (!store) return std::move(store.error());
   const auto question = find_question(**store, options);
   if (!question) return question.error();
