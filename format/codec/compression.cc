@@ -23,10 +23,6 @@ constexpr std::size_t kMaxPacked = kMaxRecord - kRecordHeaderSize - kCheckFrame;
 constexpr std::size_t kMinChunk = 32 * 1024;  // compressing less does not pay
 constexpr int kMaxWindowLog = 23;  // 8 MiB: the limit that RFC 8878 recommends for untrusted frames
 
-// Pieces between two trials of both compressors, so that trials cost a fraction of what they save. The start
-// of a recording often differs from the rest, so trials are frequent until many have failed.
-constexpr unsigned kMostPiecesBetweenTrials = 64;
-
 Error zstd_error(std::size_t code) { return Error{std::string("zstd: ") + ZSTD_getErrorName(code)}; }
 
 // The longest run of whole records at the start of `records` that is at most `limit` bytes; at least one
@@ -54,7 +50,6 @@ Result<RecordCompressor> RecordCompressor::create(int level) {
   const std::size_t set = ZSTD_CCtx_setParameter(compressor.context_.get(), ZSTD_c_compressionLevel, level);
   if (ZSTD_isError(set) != 0)
     return use_error("zstd level " + std::to_string(level) + ": " + ZSTD_getErrorName(set));
-  if (level == kQuickLevel) compressor.delta_ = std::make_unique<DeltaMatcher>();
   return compressor;
 }
 
@@ -64,82 +59,28 @@ std::size_t RecordCompressor::piece_size(Bytes records) const {
   return (records.size() + pieces - 1) / pieces;
 }
 
-void RecordCompressor::append_piece(std::vector<std::byte>& out) {
-  append_packed(out);
-  if (packed_.size() < kMaxPacked / 4) chunk_ = std::min(kMaxInput, chunk_ * 2);
-}
-
-std::size_t RecordCompressor::compress_by_delta(Bytes records, std::vector<std::byte>& out) {
-  const std::size_t size = records.empty() ? 0 : pack_by_delta(records, piece_size(records));
-  if (size != 0) append_piece(out);
-  return size;
-}
-
 Result<> RecordCompressor::compress(Bytes records, std::vector<std::byte>& out) {
   while (!records.empty()) {
-    const std::size_t most = piece_size(records);
-    std::size_t size = pack_by_delta(records, most);
-    if (size == 0) {
-      size = whole_records(records, most);
-      if (size == 0) return Error{"the records to compress are not whole"};
-      if (!pack_by_zstd(records.first(size))) {
-        // The frame is too large for one COMPRESSED record: try fewer records. A single record that does not
-        // fit is written uncompressed.
-        const bool is_least = chunk_ <= kMinChunk;
-        chunk_ = std::max(kMinChunk, chunk_ / 2);
-        if (!is_least) continue;
-        out.insert(out.end(), records.begin(), records.begin() + static_cast<std::ptrdiff_t>(size));
-        records = records.subspan(size);
-        continue;
-      }
+    const std::size_t size = whole_records(records, piece_size(records));
+    if (size == 0) return Error{"the records to compress are not whole"};
+    if (pack(records.first(size))) {
+      append_packed(out);
+      if (packed_.size() < kMaxPacked / 4) chunk_ = std::min(kMaxInput, chunk_ * 2);
+    } else {
+      // The frame is too large for one COMPRESSED record: try fewer records. A single record that does not
+      // fit is written uncompressed.
+      const bool is_least = chunk_ <= kMinChunk;
+      chunk_ = std::max(kMinChunk, chunk_ / 2);
+      if (!is_least) continue;
+      out.insert(out.end(), records.begin(), records.begin() + static_cast<std::ptrdiff_t>(size));
     }
-    append_piece(out);
     records = records.subspan(size);
   }
   return Done{};
 }
 
-void RecordCompressor::Trial::decide(bool delta_is_better, std::size_t ratio) {
-  after_failure = delta_is_better ? 1 : std::min(2 * after_failure, kMostPiecesBetweenTrials);
-  pieces_left = delta_is_better ? kMostPiecesBetweenTrials : after_failure;
-  is_delta_better = delta_is_better;
-  least_ratio = ratio;
-}
-
-// Makes a frame with DeltaMatcher in packed_. Returns the bytes of `records` in it; 0: use zstd for the next
-// piece.
-std::size_t RecordCompressor::pack_by_delta(Bytes records, std::size_t most) {
-  if (!delta_) return 0;
-  // The ratio of a small rest is not representative.
-  if (trial_.is_delta_better && std::min(records.size(), most) < kMinChunk) {
-    packed_.clear();
-    return delta_->pack(records, most, packed_);
-  }
-  const bool is_trial_due = trial_.pieces_left == 0;
-  if (!is_trial_due) --trial_.pieces_left;
-  if (!is_trial_due && !trial_.is_delta_better) return 0;
-  packed_.clear();
-  const std::size_t size = delta_->pack(records, most, packed_);
-  const bool fits = size != 0 && packed_.size() <= kMaxPacked;
-  if (fits && !is_trial_due && packed_.size() * trial_.least_ratio <= size) return size;
-  if (fits) return try_both(records.first(size));
-  trial_.decide(false, 0);
-  return 0;
-}
-
-// Compresses the records in packed_ with zstd too, keeps the smaller frame, and chooses the compressor of the
-// next pieces.
-std::size_t RecordCompressor::try_both(Bytes records) {
-  std::swap(packed_, other_);
-  if (!pack_by_zstd(records)) packed_.resize(kMaxPacked);
-  const std::size_t ratio = records.size() / other_.size();
-  trial_.decide(other_.size() <= packed_.size() + packed_.size() / 5, ratio - ratio / 4);
-  if (other_.size() <= packed_.size()) std::swap(packed_, other_);
-  return records.size();
-}
-
 // Compresses to packed_; false: larger than a record can be.
-bool RecordCompressor::pack_by_zstd(Bytes records) {
+bool RecordCompressor::pack(Bytes records) {
   const std::size_t room = std::min(kMaxPacked, ZSTD_compressBound(records.size()));
   packed_.resize(room);
   const std::size_t size =

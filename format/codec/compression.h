@@ -10,7 +10,6 @@
 #include "format/base/buffer.h"
 #include "format/base/cursor.h"
 #include "format/base/result.h"
-#include "format/codec/delta_matcher.h"
 
 struct ZSTD_CCtx_s;
 struct ZSTD_DCtx_s;
@@ -22,41 +21,22 @@ namespace tacho::format {
 class RecordCompressor {
  public:
   static constexpr std::size_t kMaxInput = 256 * 1024;  // of the contents of a COMPRESSED record, in bytes
-  // At this level DeltaMatcher makes the frames, if its ratio is nearly as good as zstd's.
-  static constexpr int kQuickLevel = 1;
 
   static Result<RecordCompressor> create(int level);
   // Appends COMPRESSED records that hold `records`, which must be whole records one after another.
   Result<> compress(Bytes records, std::vector<std::byte>& out);
-  // Appends at most one COMPRESSED record, made by DeltaMatcher from the first of `records`, of which the
-  // last may be incomplete. Returns the number of bytes of `records` in it. 0: nothing was appended, since
-  // zstd compresses these records better, or none is whole.
-  std::size_t compress_by_delta(Bytes records, std::vector<std::byte>& out);
 
  private:
   struct Free {
     void operator()(ZSTD_CCtx_s* context) const noexcept;
   };
-  // Chooses the compressor for the next records: from time to time both are tried.
-  struct Trial {
-    unsigned pieces_left = 0;      // until the next trial
-    unsigned after_failure = 1;    // pieces until the trial after a failed one
-    bool is_delta_better = false;  // DeltaMatcher won the last trial
-    std::size_t least_ratio = 0;   // a lower ratio starts a trial
-    void decide(bool delta_is_better, std::size_t ratio);
-  };
   explicit RecordCompressor(ZSTD_CCtx_s* context) : context_(context) {}
   std::size_t piece_size(Bytes records) const;
-  void append_piece(std::vector<std::byte>& out);
-  std::size_t pack_by_delta(Bytes records, std::size_t most);
-  std::size_t try_both(Bytes records);
-  bool pack_by_zstd(Bytes records);
+  bool pack(Bytes records);
   void append_packed(std::vector<std::byte>& out) const;
 
   std::unique_ptr<ZSTD_CCtx_s, Free> context_;
-  std::unique_ptr<DeltaMatcher> delta_;  // null: another level was chosen
-  Trial trial_;
-  Buffer packed_, other_;          // scratch: a frame
+  Buffer packed_;                  // scratch: a frame
   std::size_t chunk_ = kMaxInput;  // adapts: a record's size field is 16 bits wide
 };
 

@@ -156,7 +156,7 @@ Result<> CaptureWriter::copy_data(int from, std::uint64_t offset, std::uint64_t 
 
 Result<> CaptureWriter::write_plain(Bytes records) { return append(records); }
 
-Result<> CaptureWriter::write_packed(Bytes packed, std::uint64_t inflated) {
+Result<> CaptureWriter::append_records(Bytes packed, std::uint64_t inflated) {
   if (auto written = append(packed); !written) return written;
   if (!compressor_) return Done{};
   packed_bytes_ += packed.size();
@@ -166,14 +166,14 @@ Result<> CaptureWriter::write_packed(Bytes packed, std::uint64_t inflated) {
 
 Result<> CaptureWriter::write_records(Bytes records) {
   const auto bytes = packed_records(compressor_, records, packed_);
-  return bytes ? write_packed(*bytes, records.size()) : bytes.error();
+  return bytes ? append_records(*bytes, records.size()) : bytes.error();
 }
 
 Result<bool> CaptureWriter::write_records_within(Bytes records, std::uint64_t most_bytes) {
   const auto bytes = packed_records(compressor_, records, packed_);
   if (!bytes) return bytes.error();
   if (end_ + table_size() + bytes->size() + closing_room_ > most_bytes) return false;
-  if (auto written = write_packed(*bytes, records.size()); !written) return std::move(written.error());
+  if (auto written = append_records(*bytes, records.size()); !written) return std::move(written.error());
   return true;
 }
 

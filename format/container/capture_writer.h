@@ -59,8 +59,6 @@ class CaptureWriter {
   Result<> write_plain(Bytes records);
   // Whole records from a ring: compressed when the options say so.
   Result<> write_records(Bytes records);
-  // COMPRESSED records made elsewhere; `inflated`: bytes of the records in them.
-  Result<> write_packed(Bytes packed, std::uint64_t inflated);
   // write_records() for a file of at most `most_bytes`, its closing sections included. False: there is no
   // room, and nothing was written.
   Result<bool> write_records_within(Bytes records, std::uint64_t most_bytes);
@@ -81,6 +79,8 @@ class CaptureWriter {
       : file_(std::move(file)), compressor_(std::move(compressor)) {}
   Result<> write_head(const EventSet& events, Features features, const WriteOptions& options);
   Result<> append(Bytes bytes);
+  // `packed`: as they are written; `inflated`: bytes of the records in them.
+  Result<> append_records(Bytes packed, std::uint64_t inflated);
   // Whether a section is listed in the early table only.
   bool is_early(std::uint32_t feature) const;
   std::uint64_t table_size() const;  // bytes of the table after the data

@@ -88,12 +88,6 @@ class PerfRing {
   // For a paused backward ring: appends its whole records, oldest first. They stay in the ring.
   void copy_records(std::vector<std::byte>& out) const;
 
-  // For a forward ring: the number of bytes to be read.
-  std::uint64_t held() const {
-    auto* page = reinterpret_cast<perf_event_mmap_page*>(memory_.bytes().data());
-    return std::atomic_ref(page->data_head).load(std::memory_order_acquire) - page->data_tail;
-  }
-
   // For a forward ring: passes each run of new bytes to `sink` (a run that wraps comes as two), then frees
   // the space. The kernel moves data_head by whole records, so the bytes of one call are whole records.
   // Returns the number of bytes.

@@ -36,9 +36,6 @@ class WriterOutput : public CaptureOutput {
 class FileOutput final : public WriterOutput<format::CaptureWriter> {
  public:
   using WriterOutput::WriterOutput;
-  Result<> write_packed(format::Bytes packed, std::uint64_t inflated, const RecordCounts&) override {
-    return writer_.write_packed(packed, inflated);
-  }
   Result<> close_capture(const format::Features& late) override { return writer_.close_file(late); }
   Result<> close_after_failure() override { return writer_.close_after_failure(); }
   std::uint64_t bytes() const override { return writer_.file_bytes(); }

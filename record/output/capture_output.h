@@ -29,11 +29,6 @@ class CaptureOutput {
   virtual Result<> write_plain(format::Bytes records) = 0;
   // Whole records from a ring.
   virtual Result<> write_records(format::Bytes records) = 0;
-  // The same, already compressed in the form of captures: samples and records among them; `inflated` bytes.
-  virtual Result<> write_packed(format::Bytes packed, std::uint64_t inflated, const RecordCounts& counts) {
-    (void)inflated, (void)counts;
-    return write_plain(packed);
-  }
   // The same, if the capture with its end stays within `most_bytes`. False: it would not, and nothing was
   // written.
   virtual Result<bool> write_within(format::Bytes records, std::uint64_t most_bytes) {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "record/output/record_counts.h"
-#include "record/output/ring_compressor.h"
 
 namespace tacho::record {
 
@@ -19,13 +18,12 @@ namespace tacho::record {
 enum class FileStep : std::uint8_t { None, PrepareNext, BeginNext };
 
 struct Batch {
-  std::vector<std::byte> records = {};  // whole records, some of them compressed
+  std::vector<std::byte> records = {};  // whole records
   bool ends_round = false;              // all rings were read since the last round
   RecordCounts counts = {};             // of everything up to the batch's end
   // The time of the sample before the first gap that a LOST record of the batch reports; ~0: there is none.
   std::uint64_t gap_begin = ~std::uint64_t{0};
   FileStep step = FileStep::None;
-  std::vector<CompressedRun> packed = {};  // of `records`, in their order
 };
 
 // A queue between the thread that drains the rings and the one that writes, with a limit in bytes. If it is

@@ -91,25 +91,12 @@ Result<> WritingThread::write_everything() {
 Result<> WritingThread::write_batch(const Batch& batch) {
   if (limit_ == Limit::Size) return Done{};  // there is no room for later batches
   output_.note_gap(batch.gap_begin);
-  auto written = limits_.most_bytes != 0 ? write_within(batch) : write_all(batch);
+  auto written = limits_.most_bytes != 0 ? write_within(batch) : output_.write_records(batch.records);
   if (!written || limit_ == Limit::Size || !batch.ends_round) return written;
   if (auto done = output_.finish_round(); !done) return done;
   kept_ = batch.counts;
   if (limit_ == Limit::None && is_disk_short(limits_)) limit_ = Limit::Free;
   return Done{};
-}
-
-Result<> WritingThread::write_all(const Batch& batch) {
-  const format::Bytes all(batch.records);
-  std::size_t at = 0;
-  for (const CompressedRun& packed : batch.packed) {
-    if (at != packed.begin)
-      if (auto done = output_.write_records(all.subspan(at, packed.begin - at)); !done) return done;
-    const format::Bytes bytes = all.subspan(packed.begin, packed.end - packed.begin);
-    if (auto done = output_.write_packed(bytes, packed.inflated, packed.counts); !done) return done;
-    at = packed.end;
-  }
-  return at == all.size() ? Result<>(Done{}) : output_.write_records(all.subspan(at));
 }
 
 // A batch that does not fit may have some first records that do; the last round ends with those.

@@ -60,7 +60,6 @@ class WritingThread {
   void write_batches();
   Result<> write_everything();
   Result<> write_batch(const Batch& batch);
-  Result<> write_all(const Batch& batch);
   Result<> write_within(const Batch& batch);
   Result<> fill(format::Bytes records);
   Result<> take_step(FileStep step);

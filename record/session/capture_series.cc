@@ -31,13 +31,6 @@ Result<> CaptureSeries::write_records(format::Bytes records) {
   return current_->write_records(records);
 }
 
-// Sideband records have rings of their own and are written separately.
-Result<> CaptureSeries::write_packed(format::Bytes packed, std::uint64_t inflated,
-                                     const RecordCounts& counts) {
-  counts_.add_counts(counts);
-  return current_->write_packed(packed, inflated, counts);
-}
-
 Result<> CaptureSeries::finish_round() { return current_->finish_round(); }
 
 Result<> CaptureSeries::close_capture(const format::Features& late) {

@@ -42,7 +42,6 @@ class CaptureSeries final : public CaptureOutput, public FileSeries {
   Result<> write_plain(format::Bytes records) override;
   Result<> write_records(format::Bytes records) override;
   void note_gap(std::uint64_t begin) override { counts_.lost_first = std::min(counts_.lost_first, begin); }
-  Result<> write_packed(format::Bytes packed, std::uint64_t inflated, const RecordCounts& counts) override;
   Result<> finish_round() override;
   Result<> close_capture(const format::Features& late) override;
   Result<> close_after_failure() override;

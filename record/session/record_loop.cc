@@ -19,7 +19,6 @@
 
 #include "record/output/file_series.h"
 #include "record/output/record_queue.h"
-#include "record/output/ring_compressor.h"
 #include "record/output/writing_thread.h"
 #include "record/session/control.h"
 #include "record/session/cpu_hotplug.h"
@@ -56,7 +55,7 @@ constexpr const char* kNoRecord = "the kernel's ring has bytes that are not a re
 
 class RecordLoop::Loop {
  public:
-  Loop(RunningRecording& recording, const StopSignals& signals, std::optional<RingCompressor> compressor)
+  Loop(RunningRecording& recording, const StopSignals& signals)
       : recording_(recording),
         events_(recording.events()),
         workload_(recording.workload()),
@@ -72,7 +71,7 @@ class RecordLoop::Loop {
             events_, recording.later_cpus(), [&recording](int cpu) { return recording.reopen_cpu(cpu); },
             [&recording](std::string_view line) { recording.say(line); }),
         queue_(queue_limit(switch_rule_)),
-        round_(recording.channels().target_filter(), stacks_, recording.pinner(), std::move(compressor)),
+        round_(recording.channels().target_filter(), stacks_, recording.pinner()),
         writing_(recording.output(), queue_,
                  {recording.options().files.most_bytes, recording.options().files.least_free,
                   recording.options().output},
@@ -503,12 +502,7 @@ RecordLoop::RecordLoop(RecordLoop&&) noexcept = default;
 RecordLoop::~RecordLoop() = default;
 
 Result<RecordLoop> RecordLoop::create(RunningRecording& recording, const StopSignals& signals) {
-  // With a size limit, or for the flight recorder, data is compressed by the output, not in the ring.
-  const RecordOptions& options = recording.options();
-  const bool is_measured = options.files.most_bytes != 0 || options.files.overwrite;
-  auto compressor = RingCompressor::for_level(is_measured ? std::nullopt : options.compression_level);
-  if (!compressor) return std::move(compressor.error());
-  auto loop = std::make_unique<Loop>(recording, signals, std::move(*compressor));
+  auto loop = std::make_unique<Loop>(recording, signals);
   if (auto done = loop->start(); !done) return std::move(done.error());
   return RecordLoop(std::move(loop));
 }

@@ -9,8 +9,6 @@ namespace {
 
 constexpr std::size_t kBatchBytes = std::size_t{1} << 20;
 constexpr std::size_t kRoundBytes = std::size_t{256} << 10;  // contents of one zstd frame
-// Records that are compressed in the ring take less than this share of their size, so rounds may be larger.
-constexpr std::size_t kPackedShare = 4;
 // The longest time that a round stays open. With the loop's longest wait and the writing, a record is on disk
 // within half a second.
 constexpr std::chrono::milliseconds kLongestRound{200};
@@ -24,49 +22,26 @@ void Round::open_round() {
 }
 
 Round::Taken Round::take_ring(PerfRing& ring, RecordCounts& counts, Content content) {
-  const std::size_t begin = buffer_.size(), first_packed = packed_.size();
-  const auto take_back = [&] {
-    buffer_.resize(begin);
-    packed_.resize(first_packed);
-  };
+  const std::size_t begin = buffer_.size();
   try {
-    drain(ring, content);
+    ring.drain([&](format::Bytes run) {
+      if (content == Content::Samples) ring.gaps().look(run);
+      buffer_.insert(buffer_.end(), run.begin(), run.end());
+    });
     if (content == Content::Sideband) cut_behind_trailers(buffer_, begin, ring.trailer());
     ring.renamed().apply(buffer_, begin);
   } catch (const std::bad_alloc&) {
-    take_back();
+    buffer_.resize(begin);
     return Taken::NoMemory;
   }
   note_gap(ring.gaps().take_begin(), counts);
   if (stacks_ != nullptr) stacks_->take_records(ring, buffer_, begin);
   if (filter_ != nullptr) filter_->remove_unwanted(buffer_, begin);
-  if (buffer_.size() == begin) return Taken::Nothing;
-  open_round();
   const std::uint64_t sideband = counts.sideband;
-  if (count_new_records(begin, first_packed, counts)) {
-    // Sideband records are not compressed in the ring.
-    if (pinner_ != nullptr && counts.sideband != sideband)
-      pinner_->pin_mapped(format::Bytes(buffer_).subspan(begin));
-    return Taken::Records;
-  }
-  take_back();
-  return Taken::Damage;
-}
-
-void Round::drain(PerfRing& ring, Content content) {
-  const bool is_packed = compressor_ && content == Content::Samples && ring.renamed().empty();
-  if (!is_packed || ring.held() < RingCompressor::kLeast) {
-    ring.drain([&](format::Bytes run) {
-      if (content == Content::Samples) ring.gaps().look(run);
-      buffer_.insert(buffer_.end(), run.begin(), run.end());
-    });
-    return;
-  }
-  compressor_->begin_look(packed_);
-  ring.drain([&](format::Bytes run) {
-    ring.gaps().look(run);
-    compressor_->compress_run(run, buffer_, packed_);
-  });
+  const Taken taken = count_from(begin, counts);
+  if (taken == Taken::Records && pinner_ != nullptr && counts.sideband != sideband)
+    pinner_->pin_mapped(format::Bytes(buffer_).subspan(begin));
+  return taken;
 }
 
 // Samples were lost from `begin` on.
@@ -75,27 +50,17 @@ void Round::note_gap(std::uint64_t begin, RecordCounts& counts) {
   gap_begin_ = std::min(gap_begin_, begin);
 }
 
-// Counts the records between compressed runs, which are counted already.
-bool Round::count_new_records(std::size_t begin, std::size_t first_packed, RecordCounts& counts) {
-  const format::Bytes all(buffer_);
-  RecordCounts sum = counts;
-  std::size_t at = begin;
-  for (const CompressedRun& packed : std::span(packed_).subspan(first_packed)) {
-    if (!count_records(all.subspan(at, packed.begin - at), sum)) return false;
-    sum.add_counts(packed.counts);
-    inflated_ += packed.inflated;
-    at = packed.end;
-  }
-  if (!count_records(all.subspan(at), sum)) return false;
-  counts = sum;
-  return true;
-}
-
-// Counts the records from `begin` on.
+// Counts the records from `begin` on, or removes them if they are damaged.
 Round::Taken Round::count_from(std::size_t begin, RecordCounts& counts) {
   if (buffer_.size() == begin) return Taken::Nothing;
   open_round();
-  return count_records(format::Bytes(buffer_).subspan(begin), counts) ? Taken::Records : Taken::Damage;
+  RecordCounts sum = counts;
+  if (!count_records(format::Bytes(buffer_).subspan(begin), sum)) {
+    buffer_.resize(begin);
+    return Taken::Damage;
+  }
+  counts = sum;
+  return Taken::Records;
 }
 
 Round::Taken Round::end_pass(RecordCounts& counts) {
@@ -110,7 +75,6 @@ Round::Taken Round::take_channel_rings(ChannelRings& rings, RecordCounts& counts
   const std::size_t begin = buffer_.size();
   const bool is_fine = rings.take_samples(buffer_);
   const Taken taken = count_from(begin, counts);
-  if (taken == Taken::Damage) buffer_.resize(begin);
   return taken == Taken::Damage || is_fine ? taken : Taken::NoMemory;
 }
 
@@ -149,18 +113,15 @@ Round::Taken Round::take_snapshot(std::span<const PerfRing> rings, RecordCounts&
 bool Round::is_large() const { return buffer_.size() >= kBatchBytes; }
 
 bool Round::is_due() const {
-  return is_open_ &&
-         (buffer_.size() + inflated_ / kPackedShare >= kRoundBytes || Clock::now() - began_ >= kLongestRound);
+  return is_open_ && (buffer_.size() >= kRoundBytes || Clock::now() - began_ >= kLongestRound);
 }
 
 Batch Round::hand_over(bool ends_round, const RecordCounts& counts, std::vector<std::byte> next) {
   if (ends_round) is_open_ = false;
-  inflated_ = 0;
   return Batch{.records = std::exchange(buffer_, std::move(next)),
                .ends_round = ends_round,
                .counts = counts,
-               .gap_begin = std::exchange(gap_begin_, RingGaps::kNone),
-               .packed = std::exchange(packed_, {})};
+               .gap_begin = std::exchange(gap_begin_, RingGaps::kNone)};
 }
 
 }  // namespace tacho::record

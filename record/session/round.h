@@ -16,7 +16,6 @@
 #include "record/objects/summaries.h"
 #include "record/output/record_counts.h"
 #include "record/output/record_queue.h"
-#include "record/output/ring_compressor.h"
 #include "record/session/pinned_files.h"
 #include "record/stacks/stack_unwinding.h"
 
@@ -25,17 +24,13 @@ namespace tacho::record {
 class Round {
  public:
   // `target_filter`: filters records; may be null. `stacks`: adds user stacks to samples; `pinner`: gets mmap
-  // records. All must outlive this. `compressor`: compresses a well-filled ring in place, if nothing changes
-  // its samples.
-  explicit Round(TargetFilter* target_filter, StackUnwinding* stacks = nullptr, FilePinner* pinner = nullptr,
-                 std::optional<RingCompressor> compressor = {})
-      : filter_(target_filter), stacks_(stacks), pinner_(pinner) {
-    if (target_filter == nullptr && stacks == nullptr) compressor_ = std::move(compressor);
-  }
+  // records. All must outlive this.
+  explicit Round(TargetFilter* target_filter, StackUnwinding* stacks = nullptr, FilePinner* pinner = nullptr)
+      : filter_(target_filter), stacks_(stacks), pinner_(pinner) {}
 
   enum class Taken : std::uint8_t { Nothing, Records, Damage, NoMemory };
 
-  // The content of a ring. Sideband is not compressed in the ring, since its mmap records are read here.
+  // The content of a ring.
   enum class Content : std::uint8_t { Samples, Sideband };
   // Drains a ring and adds its records to `counts`. A damaged ring is emptied. If an allocation fails, the
   // records stay in the ring.
@@ -64,18 +59,13 @@ class Round {
  private:
   using Clock = std::chrono::steady_clock;
   void open_round();
-  void drain(PerfRing& ring, Content content);
-  bool count_new_records(std::size_t begin, std::size_t first_packed, RecordCounts& counts);
   Taken count_from(std::size_t begin, RecordCounts& counts);
   void note_gap(std::uint64_t begin, RecordCounts& counts);
 
   TargetFilter* filter_;
   StackUnwinding* stacks_;
   FilePinner* pinner_;
-  std::optional<RingCompressor> compressor_;
   std::vector<std::byte> buffer_;
-  std::vector<CompressedRun> packed_;  // of buffer_
-  std::size_t inflated_ = 0;           // bytes of the records in packed_
   std::uint64_t gap_begin_ = RingGaps::kNone;
   bool is_open_ = false;
   Clock::time_point began_;

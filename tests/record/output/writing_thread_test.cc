@@ -21,11 +21,6 @@ class Memory final : public CaptureOutput {
     size += records.size();
     return Done{};
   }
-  Result<> write_packed(format::Bytes packed, std::uint64_t, const RecordCounts& counts) override {
-    packed_bytes += packed.size();
-    packed_samples += counts.samples;
-    return Done{};
-  }
   Result<bool> write_within(format::Bytes records, std::uint64_t most_bytes) override {
     if (size + records.size() + closing_room() > most_bytes) return false;
     size += records.size();
@@ -40,7 +35,7 @@ class Memory final : public CaptureOutput {
   Result<> close_after_failure() override { return Done{}; }
   std::uint64_t bytes() const override { return size; }
 
-  std::uint64_t size = 0, packed_bytes = 0, packed_samples = 0;
+  std::uint64_t size = 0;
   int rounds = 0;
 };
 
@@ -86,25 +81,6 @@ void write(std::uint64_t most_bytes, std::size_t pieces, std::size_t samples_eac
   EXPECT_FALSE(thread.join());
   to.kept = thread.kept();
   to.limit = thread.limit();
-}
-
-TEST(WritingThread, CompressedRunsAreDistinguishedFromRecordsBetween) {
-  Memory output;
-  RecordQueue queue(std::size_t{1} << 20);
-  WritingThread thread(output, queue, {}, [](const RecordCounts&) { return Result<>(Done{}); });
-  ASSERT_TRUE(thread.start());
-  Batch batch{samples(10, 1000), true, {}};
-  const RecordCounts seven{.samples = 7}, eight{.samples = 8};
-  batch.packed = {{kSampleBytes, 3 * kSampleBytes, 700, seven},
-                  {3 * kSampleBytes, 6 * kSampleBytes, 800, eight}};
-  while (!queue.push_batch(batch, std::chrono::milliseconds(100))) {
-  }
-  queue.close_queue();
-  EXPECT_FALSE(thread.join());
-  EXPECT_EQ(output.size, 5 * kSampleBytes);
-  EXPECT_EQ(output.packed_bytes, 5 * kSampleBytes);
-  EXPECT_EQ(output.packed_samples, 15U);
-  EXPECT_EQ(output.rounds, 1);
 }
 
 TEST(WritingThread, AnExceptionIsAFailure) {
