@@ -29,16 +29,18 @@ void BranchHits::add_cycles(std::uint64_t of_block) {
   add_hits({.cycles = of_block, .timed = 1, .least_cycles = of_block, .most_cycles = of_block});
 }
 
-void CodeHits::add_sample_at(const ResolvedSample& sample, LocationId location) {
-  const auto event = static_cast<std::uint32_t>(sample.event_index);
-  if (event >= totals_.size()) totals_.resize(event + std::size_t{1});  // in a pipe, events come later
-  const HitCount one{1, sample.counted_period()};
-  totals_[event].add_count(one);
-  const auto is_same = [&](const EventHits& known) {
-    return known.event == event && known.location == location;
-  };
-  find_or_add(by_location_, by_location_.hash(event, location), hits_, is_same, {event, location, {}})
-      .count.add_count(one);
+RowId CodeHits::row_of(std::size_t event, LocationId location) {
+  const EventHits none{static_cast<std::uint32_t>(event), location, {}};
+  return by_location_.find_or_make(
+      by_location_.hash(event, location),
+      [&](RowId known) { return hits_[known].event == event && hits_[known].location == location; },
+      [&] { return hits_.push_back(none); });
+}
+
+void CodeHits::count(RowId row, std::size_t event, const HitCount& sum) {
+  if (event >= totals_.size()) totals_.resize(event + 1);  // in a pipe, events come later
+  totals_[event].add_count(sum);
+  hits_[row].count.add_count(sum);
 }
 
 BranchHits& CodeHits::branches_at(LocationId location) {

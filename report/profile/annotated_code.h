@@ -83,7 +83,12 @@ class CodeHits {
 
   void add_sample(const ResolvedSample& sample) { add_sample_at(sample, sample.location_id); }
   // Counts it elsewhere: a wait where the program began it.
-  void add_sample_at(const ResolvedSample& sample, LocationId location);
+  void add_sample_at(const ResolvedSample& sample, LocationId location) {
+    count(row_of(sample.event_index, location), sample.event_index, {1, sample.counted_period()});
+  }
+  // The same for the sums of several samples, as SumView gets them.
+  RowId row_of(std::size_t event, LocationId location);
+  void count(RowId row, std::size_t event, const HitCount& sum);
   // The branches of a sample. The sink must request everything (Sink::needs).
   void add_branches(const ResolvedSample& sample);
 
@@ -111,8 +116,8 @@ class CodeHits {
   BranchBlock& block_of(LocationId start, LocationId end);
 
   std::vector<HitCount> totals_;
-  std::vector<EventHits> hits_;
-  IndexTable<> by_location_;
+  IdVector<RowId, EventHits> hits_;
+  IndexTable<RowId> by_location_;
   std::vector<AddressBranches> branches_;
   IndexTable<> by_branch_;
   std::vector<AddressBlock> blocks_;

@@ -12,7 +12,9 @@
 #include "report/decode/bpf_functions.h"
 #include "report/filter_options.h"
 #include "report/output/terminal.h"
+#include "report/samples/hook_functions.h"
 #include "report/samples/resolver.h"
+#include "report/samples/sums.h"
 #include "symbolize/names/demangle.h"
 
 namespace tacho::report {
@@ -183,15 +185,19 @@ cli::CommandLine describe_annotate(AnnotateOptions& options) {
 
 namespace {
 
-class AnnotateSink : public Sink {
+class AnnotateSink : public Sink, private SumView {
  public:
   explicit AnnotateSink(const Session& session) : hits_(session.events().size()) {
     const auto has_branches = [](const format::Event& event) {
       return event.attr.samples(format::abi::kSampleBranchStack);
     };
     has_branches_ = session.layout().is_pipe || std::ranges::any_of(session.events(), has_branches);
+    needs_stack_ = std::ranges::any_of(session.events(), [](const format::Event& event) {
+      return event.attr.is_bpf_output() || is_taken_by_hook(event.attr);
+    });
   }
   bool takes_non_samples() const override { return false; }
+  SumView* sum_view() override { return has_branches_ ? nullptr : this; }
   Flow on_sample(const ResolvedSample& sample) override {
     hits_.add_sample(sample);
     if (has_branches_) hits_.add_branches(sample);
@@ -200,8 +206,15 @@ class AnnotateSink : public Sink {
   const CodeHits& hits() const { return hits_; }
 
  private:
+  SumShape shape() const override { return {.by_stack = needs_stack_, .by_comm = false}; }
+  RowId row_of(const SumGroup& group) override { return hits_.row_of(group.event, group.location); }
+  void count(RowId row, std::size_t event, std::uint64_t period, std::uint64_t samples) override {
+    hits_.count(row, event, {samples, period});
+  }
+
   CodeHits hits_;
   bool has_branches_ = false;
+  bool needs_stack_ = false;  // some samples are where their stack begins, not at their ip
 };
 
 class Annotation {
