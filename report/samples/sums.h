@@ -88,6 +88,8 @@ class SumView {
   // The view's row of a group. Several groups may have one row. A group comes again after SumJoin emptied the
   // tables.
   virtual RowId row_of(const SumGroup& group) = 0;
+  // A group's sums, when SumJoin empties the tables: all groups are counted one after another, and later no
+  // row that row_of() returned before.
   virtual void count(RowId row, std::size_t event, std::uint64_t period, std::uint64_t samples) = 0;
   // After the last sample.
   virtual void end(const SumTotals&) {}

@@ -4,15 +4,16 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "format/records/perf_abi.h"
-#include "report/profile/event_blocks.h"
 #include "report/profile/function.h"
 #include "report/profile/function_table.h"
-#include "report/profile/profile.h"
 #include "report/profile/weight.h"
 #include "report/profile/weight_unit.h"
 #include "report/query/waits.h"
@@ -53,8 +54,31 @@ struct SummedField {
   FieldSummary summary;
 };
 
+// Samples of an event: of a thread, or in a function.
+struct ThreadSum {
+  std::uint32_t event = 0;
+  const Thread* thread = nullptr;
+  SummaryWeight weight;
+};
+constexpr std::uint32_t kNoPlace = ~std::uint32_t{0};
+struct PlaceSum {
+  std::uint32_t event = 0;
+  LocationId location{};
+  bool is_caller = false;  // a frame of call chains, not where samples were taken
+  SummaryWeight weight;
+};
+
+// What a sample adds to: indices of a ThreadSum and a PlaceSum, and its frames.
+struct SampleSums {
+  std::uint32_t event = 0, thread = 0, place = kNoPlace;
+  bool has_stack = false;
+  LocationId location{};
+  std::span<const LocationId> frames;
+};
+
 // An event, with the fields of its payload.
 struct SummedEvent {
+  SummaryWeight weight;
   const PayloadSchema* schema = nullptr;
   const PayloadField* count = nullptr;  // the number of values in a sample
   bool has_stacks = false;
@@ -69,7 +93,6 @@ class Summarizer : public Sink, private SumView {
         schemas_(session.events(), session.features()),
         periods_(schemas_),
         weights_({}, session.events().size(), schemas_),
-        profile_(blocks_of(session), ProfileShape{.by_comm = false, .by_thread = true, .facts = {}}),
         functions_(session) {
     for (std::size_t event = 0; event < session.events().size(); ++event)
       events_.push_back(summed_event(event));
@@ -86,11 +109,14 @@ class Summarizer : public Sink, private SumView {
     const std::uint64_t time = sample.fields->time;
     const bool has_time = sample.event().attr.samples(abi::kSampleTime);
     totals_ += has_time ? SumTotals{1, time, time} : SumTotals{.samples = 1};
-    profile_.add_sample(sample, weights_.of(sample).value_or(0));
     // In a pipe, an event may be described after the first sample.
-    if (sample.event_index >= events_.size()) return Flow::Continue;
+    if (sample.event_index >= events_.size()) {
+      ++summary_.late;
+      return Flow::Continue;
+    }
+    add(sums_of(sample.event_index, sample.thread, sample.location_id, sample.stack),
+        {.samples = 1, .period = weights_.of(sample).value_or(0)});
     SummedEvent& event = events_[sample.event_index];
-    event.has_stacks |= sample.stack != nullptr && !sample.stack->frames.empty();
     periods_.see(sample);
     if (!event.fields.empty()) {
       const std::uint64_t count = count_of(event.count, sample);
@@ -105,17 +131,9 @@ class Summarizer : public Sink, private SumView {
   CaptureSummary finish(std::size_t most) {
     summary_.samples = totals_.samples;
     if (totals_.first_time <= totals_.last_time) summary_.time.emplace(totals_.first_time, totals_.last_time);
-    AddressHits hits;
-    for (const RowId row : profile_.rows().ids()) {
-      const ProfileRow& one = profile_.rows()[row];
-      const Stack* const stack = profile_.stack_of(row);
-      stack != nullptr ? hits.add_stack(*stack, one.only.samples)
-                       : hits.add_location(session_.resolver().location(one.location), one.only.samples);
-    }
-    summary_.names = hits.count_named(session_.resolver());
+    summary_.names = hits_.count_named(session_.resolver());
     summary_.is_packed = !session_.features().symbol_pack.empty();
     summary_.lost = all_lost_samples(session_);
-    summary_.late = profile_.left_out();
     list_events();
     choose_event();
     if (summary_.chosen) {
@@ -144,22 +162,69 @@ class Summarizer : public Sink, private SumView {
   }
   SumShape shape() const override { return {.by_comm = false, .by_thread = true, .merge_by = merge_by()}; }
   RowId row_of(const SumGroup& group) override {
-    events_[group.event].has_stacks |= group.stack != nullptr && !group.stack->frames.empty();
-    return profile_.row_for({.event = group.event,
-                             .location = group.location,
-                             .thread = group.thread,
-                             .comm = group.comm,
-                             .stack = group.stack});
+    if (std::exchange(were_counted_, false)) groups_.clear();
+    groups_.push_back(sums_of(group.event, group.thread, group.location, group.stack));
+    return id_of<RowId>(groups_.size() - 1);
   }
   void count(RowId row, std::size_t event, std::uint64_t period, std::uint64_t samples) override {
-    profile_.count(row, event, {.period = weights_.of_sum(event, period, samples), .samples = samples});
+    were_counted_ = true;
+    add(groups_[index_of(row)], {.samples = samples, .period = weights_.of_sum(event, period, samples)});
   }
   void end(const SumTotals& totals) override { totals_ = totals; }
 
-  static std::vector<EventBlock> blocks_of(Session& session) {
-    std::vector<EventBlock> blocks;
-    for (std::uint32_t event = 0; event < session.events().size(); ++event) blocks.push_back({event, 1});
-    return blocks;
+  SampleSums sums_of(std::size_t event, const Thread* thread, LocationId location, const Stack* stack) {
+    SampleSums sums{.event = static_cast<std::uint32_t>(event),
+                    .has_stack = stack != nullptr,
+                    .location = location,
+                    .frames = stack == nullptr ? std::span<const LocationId>() : stack->frames};
+    events_[event].has_stacks |= !sums.frames.empty();
+    sums.thread = by_thread_.find_or_make(
+        by_thread_.hash(event, reinterpret_cast<std::uintptr_t>(thread)),
+        [&](std::uint32_t known) {
+          return threads_[known].event == event && threads_[known].thread == thread;
+        },
+        [&] {
+          threads_.push_back({.event = sums.event, .thread = thread, .weight = {}});
+          return static_cast<std::uint32_t>(threads_.size() - 1);
+        });
+    const bool has_address = stack != nullptr || session_.resolver().location(location).ip.value != 0;
+    if (!has_address) return sums;
+    const std::optional<LocationId> caller = caller_in(event, stack);
+    const LocationId place = caller.value_or(location);
+    sums.place = by_place_.find_or_make(
+        by_place_.hash(event, place, caller.has_value()),
+        [&](std::uint32_t known) {
+          const PlaceSum& one = places_[known];
+          return one.event == event && one.location == place && one.is_caller == caller.has_value();
+        },
+        [&] {
+          places_.push_back(
+              {.event = sums.event, .location = place, .is_caller = caller.has_value(), .weight = {}});
+          return static_cast<std::uint32_t>(places_.size() - 1);
+        });
+    return sums;
+  }
+  void add(const SampleSums& sums, const SummaryWeight& weight) {
+    events_[sums.event].weight += weight;
+    threads_[sums.thread].weight += weight;
+    if (sums.place != kNoPlace) places_[sums.place].weight += weight;
+    sums.has_stack ? hits_.add_stack(Stack{.id = {}, .frames = sums.frames}, weight.samples)
+                   : hits_.add_location(session_.resolver().location(sums.location), weight.samples);
+  }
+  // The innermost user function of the call chain, for events that happen in the kernel or in a library: its
+  // callers tell more. nullopt: the function in which the sample was taken counts.
+  std::optional<LocationId> caller_in(std::size_t event, const Stack* stack) {
+    const EventSummary::Kind kind = kind_of(session_.events()[event].attr);
+    if (stack == nullptr || kind == EventSummary::Kind::Clock || kind == EventSummary::Kind::Counter)
+      return std::nullopt;
+    std::uint32_t& kernel_frames = kernel_frames_[stack->id];
+    if (kernel_frames == kNotCounted) {
+      const auto user = std::ranges::find_if(stack->frames, [this](LocationId location) {
+        return !is_kernel(session_.resolver().location(location));
+      });
+      kernel_frames = static_cast<std::uint32_t>(user - stack->frames.begin());
+    }
+    return kernel_frames < stack->frames.size() ? std::optional(stack->frames[kernel_frames]) : std::nullopt;
   }
   SummedEvent summed_event(std::size_t event) {
     SummedEvent made;
@@ -235,10 +300,8 @@ class Summarizer : public Sink, private SumView {
     std::vector<Listed> listed;
     for (std::size_t event = 0; event < events_.size(); ++event) {
       EventSummary one;
-      for (const RowId row : profile_.rows_of(id_of<BlockId>(event))) {
-        one.samples += profile_.rows()[row].only.samples;
-        one.period += profile_.rows()[row].only.period;
-      }
+      one.samples = events_[event].weight.samples;
+      one.period = events_[event].weight.period;
       if (one.samples == 0) continue;
       const format::Event& described = session_.events()[event];
       one.name = described.name;
@@ -282,17 +345,16 @@ class Summarizer : public Sink, private SumView {
     };
     std::map<std::uint32_t, Process> processes;
     const bool has_period = summary_.events[*summary_.chosen].unit != "samples";
-    for (const RowId id : profile_.rows().ids()) {
-      const ProfileRow& row = profile_.rows()[id];
+    for (const ThreadSum& row : threads_) {
       if (row.thread == nullptr) continue;
       Process& process = processes[row.thread->pid];
       process.shown.pid = row.thread->pid;
       if (process.threads.empty() || row.thread->tid == row.thread->pid)
         process.shown.comm = row.thread->comm;
       process.threads.insert(row.thread->tid);
-      if (row.block != id_of<BlockId>(event_of_[*summary_.chosen])) continue;
-      process.shown.samples += row.only.samples;
-      process.shown.period += has_period ? row.only.period : row.only.samples;
+      if (row.event != event_of_[*summary_.chosen]) continue;
+      process.shown.samples += row.weight.samples;
+      process.shown.period += has_period ? row.weight.period : row.weight.samples;
     }
     std::vector<ProcessSummary>& heaviest = summary_.heaviest_processes;
     for (auto& [pid, process] : processes) {
@@ -308,22 +370,19 @@ class Summarizer : public Sink, private SumView {
 
   void list_functions(std::size_t most) {
     std::map<FunctionId, SummaryWeight> weights;
-    const auto block = id_of<BlockId>(event_of_[*summary_.chosen]);
     const EventSummary& chosen = summary_.events[*summary_.chosen];
     const bool has_period = chosen.unit != "samples";
     // Without stacks a tracepoint or a BPF event of the kernel always has the same function.
     using Kind = EventSummary::Kind;
     const bool has_one_place =
         !chosen.has_stacks && (chosen.kind == Kind::Tracepoint || chosen.kind == Kind::Payload);
-    for (const RowId row : profile_.rows_of(block)) {
-      const Weight& own = profile_.rows()[row].only;
-      const Location& location = session_.resolver().location(profile_.rows()[row].location);
-      const bool has_address = location.ip.value != 0 || profile_.stack_of(row) != nullptr;
-      if (!has_address) continue;
-      if (has_one_place && is_kernel(location)) continue;
-      SummaryWeight& weight = weights[row_of(function_of(row))];
-      weight.samples += own.samples;
-      weight.period += has_period ? own.period : own.samples;
+    for (const PlaceSum& place : places_) {
+      if (place.event != event_of_[*summary_.chosen]) continue;
+      if (has_one_place && is_kernel(session_.resolver().location(place.location))) continue;
+      const FunctionId function = place.is_caller ? functions_.of_frame(place.location).front()
+                                                  : functions_.of_location(place.location);
+      const std::uint64_t samples = place.weight.samples;
+      weights[row_of(function)] += {.samples = samples, .period = has_period ? place.weight.period : samples};
     }
     std::vector<std::pair<FunctionId, SummaryWeight>> heaviest(weights.begin(), weights.end());
     summary_.functions = heaviest.size();
@@ -337,15 +396,6 @@ class Summarizer : public Sink, private SumView {
           {name_of(function), module == nullptr ? std::string_view() : std::string_view(module->short_name),
            weight});
     }
-  }
-
-  // The function in which the row's samples were taken, or with functions_are_callers the innermost user
-  // function of its call chain, if there is one.
-  FunctionId function_of(RowId row) {
-    if (const Stack* const stack = summary_.functions_are_callers ? profile_.stack_of(row) : nullptr)
-      for (const LocationId location : stack->frames)
-        if (!is_kernel(session_.resolver().location(location))) return functions_.of_frame(location).front();
-    return functions_.of_location(profile_.rows()[row].location);
   }
 
   std::string name_of(FunctionId function) const {
@@ -374,7 +424,14 @@ class Summarizer : public Sink, private SumView {
   EventSchemas schemas_;
   PeriodFields periods_;
   WeightChoice weights_;  // the default of report --weight
-  Profile profile_;
+  AddressHits hits_;
+  std::vector<ThreadSum> threads_;  // in the order of their first samples, as places_
+  std::vector<PlaceSum> places_;
+  IndexTable<> by_thread_, by_place_;
+  std::vector<SampleSums> groups_;  // by RowId, until SumJoin empties its tables
+  bool were_counted_ = false;       // groups_
+  static constexpr std::uint32_t kNotCounted = ~std::uint32_t{0};
+  IdMap<StackId, std::uint32_t> kernel_frames_{kNotCounted};  // at the leaf of a stack
   FunctionTable functions_;
   std::unordered_map<SymbolId, FunctionId> rows_;  // the first function
   std::vector<SummedEvent> events_;

@@ -31,6 +31,12 @@ struct EventSummary {
 // The weight of a row: samples, and the period of the chosen event.
 struct SummaryWeight {
   std::uint64_t samples = 0, period = 0;
+
+  SummaryWeight& operator+=(const SummaryWeight& other) {
+    samples += other.samples;
+    period += other.period;
+    return *this;
+  }
 };
 struct ProcessSummary {
   std::uint32_t pid = 0;
