@@ -70,7 +70,7 @@ SymbolTable& PackedSource::table(Unnamed unnamed) {
   if (ranges.empty() || unnamed == Unnamed::Addresses) return table;
   const std::string_view path = text(module_->path);
   table.add_unnamed(std::string(path.substr(path.rfind('/') + 1)) + "+0x", nullptr,
-                    std::make_unique<FunctionRangeList>(std::move(ranges)));
+                    std::make_unique<FunctionRanges>(std::move(ranges)));
   return table;
 }
 

@@ -60,45 +60,14 @@ std::optional<FunctionRanges::Range> range_in_file(const unwind::ElfImage::Code&
                                code.offset + before + std::min(end - start, code.size - before)};
 }
 
-// The functions in .eh_frame, found by .eh_frame_hdr. An FDE is only parsed when an address is looked up: a
-// capture hits few functions of a large binary.
-class FdeFunctions : public FunctionRanges {
- public:
-  FdeFunctions(const unwind::ElfImage& image, unwind::ElfImage::Section frames, unwind::FdeIndex index)
-      : frames_(std::move(frames)),
-        section_{frames_.bytes, frames_.address, unwind::CfiForm::EhFrame, image.order(),
-                 image.address_size()},
-        index_(std::move(index)),
-        code_(image.code_segments()) {}
-
-  // `address`: an offset in the file.
-  std::optional<Function> find_function(std::uint64_t address) const override {
-    const auto code = std::ranges::find_if(code_, [&](const unwind::ElfImage::Code& segment) {
-      return address >= segment.offset && address - segment.offset < segment.size;
-    });
-    if (code == code_.end()) return std::nullopt;
-    const std::uint64_t pc = code->address + (address - code->offset);
-    const auto entry = index_.find_entry(pc);
-    const auto fde = entry ? unwind::parse_fde(section_, entry->fde_address - frames_.address) : std::nullopt;
-    // A signal trampoline's FDE starts a byte early, for unwinders that look up return addresses minus one.
-    if (!fde || pc < fde->start || pc >= fde->end || fde->cie.is_signal_frame) return std::nullopt;
-    const auto range = range_in_file(*code, fde->start, fde->end);
-    return range ? std::optional(Function{entry->number, *range}) : std::nullopt;
-  }
-  std::size_t size() const override { return index_.size(); }
-
- private:
-  unwind::ElfImage::Section frames_;
-  unwind::CfiSection section_;  // of frames_
-  unwind::FdeIndex index_;
-  std::vector<unwind::ElfImage::Code> code_;
-};
-
-// The functions in the .eh_frame of a file without .eh_frame_hdr.
-FunctionRangeList all_functions(const unwind::ElfImage& image, const unwind::CfiSection& section) {
+// The functions in .eh_frame. All are listed, since .eh_frame itself takes several times as much memory.
+std::unique_ptr<FunctionRanges> all_functions(const unwind::ElfImage& image,
+                                              const unwind::CfiSection& section) {
   const std::vector<unwind::ElfImage::Code> code = image.code_segments();
+  const std::vector<unwind::FdeRange> fdes = unwind::list_fdes(section);
   std::vector<FunctionRanges::Range> ranges;
-  for (const unwind::FdeRange& fde : unwind::list_fdes(section)) {
+  ranges.reserve(fdes.size());
+  for (const unwind::FdeRange& fde : fdes) {
     if (fde.is_signal_frame) continue;
     for (const unwind::ElfImage::Code& segment : code) {
       const auto range = range_in_file(segment, fde.start, fde.end);
@@ -107,7 +76,7 @@ FunctionRangeList all_functions(const unwind::ElfImage& image, const unwind::Cfi
       break;
     }
   }
-  return FunctionRangeList(std::move(ranges));
+  return std::make_unique<FunctionRanges>(std::move(ranges));
 }
 
 // Decompresses a kernel module, as distributions pack them.
@@ -312,11 +281,8 @@ std::unique_ptr<FunctionRanges> ModuleFiles::function_ranges(const Module& modul
   if (!image) return nullptr;
   auto frames = unwind::eh_frame_of(*image);
   if (!frames) return nullptr;
-  if (auto index = unwind::FdeIndex::of(*image))
-    return std::make_unique<FdeFunctions>(*image, std::move(*frames), std::move(*index));
-  return std::make_unique<FunctionRangeList>(all_functions(
-      *image,
-      {frames->bytes, frames->address, unwind::CfiForm::EhFrame, image->order(), image->address_size()}));
+  return all_functions(*image, {frames->bytes, frames->address, unwind::CfiForm::EhFrame, image->order(),
+                                image->address_size()});
 }
 
 Result<ModuleSymbols> ModuleFiles::kernel_module_symbols(const Module& module) const {

@@ -38,11 +38,11 @@ std::optional<std::uint32_t> RangeIndex::find_range(std::uint64_t address) const
   return owner == kNone ? std::nullopt : std::optional(owner);
 }
 
-FunctionRangeList::FunctionRangeList(std::vector<Range> ranges) : ranges_(std::move(ranges)) {
+FunctionRanges::FunctionRanges(std::vector<Range> ranges) : ranges_(std::move(ranges)) {
   std::ranges::stable_sort(ranges_, {}, &Range::start);
 }
 
-std::optional<FunctionRanges::Function> FunctionRangeList::find_function(std::uint64_t address) const {
+std::optional<FunctionRanges::Function> FunctionRanges::find_function(std::uint64_t address) const {
   const auto after = std::ranges::upper_bound(ranges_, address, {}, &Range::start);
   if (after == ranges_.begin()) return std::nullopt;
   const auto at = std::prev(after);

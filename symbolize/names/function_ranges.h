@@ -41,17 +41,10 @@ class FunctionRanges {
     std::uint32_t number = 0;  // below size(); each function has its own
     Range range;
   };
-  virtual ~FunctionRanges() = default;
+  explicit FunctionRanges(std::vector<Range> ranges);  // in any order
   // The function that `address` is in; nothing: in none. For any thread.
-  virtual std::optional<Function> find_function(std::uint64_t address) const = 0;
-  virtual std::size_t size() const = 0;
-};
-
-class FunctionRangeList : public FunctionRanges {
- public:
-  explicit FunctionRangeList(std::vector<Range> ranges);  // in any order
-  std::optional<Function> find_function(std::uint64_t address) const override;
-  std::size_t size() const override { return ranges_.size(); }
+  std::optional<Function> find_function(std::uint64_t address) const;
+  std::size_t size() const { return ranges_.size(); }
 
  private:
   std::vector<Range> ranges_;  // ascending by start

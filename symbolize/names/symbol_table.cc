@@ -302,7 +302,7 @@ std::optional<FunctionRanges::Function> SymbolTable::unnamed_at(std::uint64_t ad
   if (!unnamed_->functions) {
     unnamed_->functions = std::exchange(unnamed_->open, nullptr)();
     if (!unnamed_->functions)
-      unnamed_->functions = std::make_unique<FunctionRangeList>(std::vector<FunctionRanges::Range>());
+      unnamed_->functions = std::make_unique<FunctionRanges>(std::vector<FunctionRanges::Range>());
   }
   return unnamed_->functions->find_function(address);
 }

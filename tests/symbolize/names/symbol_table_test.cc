@@ -265,7 +265,7 @@ TEST(SymbolTable, CodeWithoutASymbolIsOfTheFunctionAroundIt) {
   int asked = 0;
   table.add_unnamed("a.so+0x", [&asked] {
     ++asked;
-    return std::make_unique<FunctionRangeList>(
+    return std::make_unique<FunctionRanges>(
         std::vector<FunctionRanges::Range>{{0x200, 0x240}, {0x100, 0x140}, {0x240, 0x250}});
   });
   ASSERT_NE(table.find_symbol(0x110), nullptr);
