@@ -15,7 +15,6 @@ namespace tacho::symbolize {
 namespace {
 
 constexpr std::uint64_t kKernelPage = 4096;  // bytes
-constexpr std::size_t kBytesPerLine = 40;    // about, in a real kallsyms
 constexpr std::uint64_t kLargestKernel =
     std::uint64_t{1} << 28;  // bytes of code; a larger size means that its end was unknown
 constexpr std::uint64_t kModuleArea = 0xffffffffc0000000;  // x86-64: above the kernel, wherever KASLR put it
@@ -66,24 +65,17 @@ bool is_wanted(const Line& line) {
   return (type == 't' || type == 'w' || type == 'd' || type == 'b') && !line.name.starts_with('$');
 }
 
-// A wanted line, as offsets in the text. They stay valid while the text grows and moves, and they are small:
-// there are hundreds of thousands.
+// A wanted line; its names are copied to a text of their own, in which these are offsets. They stay valid
+// while that text grows and moves, and they are small: there are hundreds of thousands.
 struct LineRef {
   std::uint64_t address = 0;
   std::uint32_t name = 0, name_size = 0, module_size = 0;  // offset and bytes; the module follows the name
   char type = 0;
 
-  Line line_in(std::string_view text) const {
-    return {address, text.substr(name, name_size),
-            module_size == 0 ? std::string_view() : text.substr(name + name_size + 1, module_size), type};
+  Line line_in(std::string_view names) const {
+    return {address, names.substr(name, name_size), names.substr(name + name_size, module_size), type};
   }
 };
-
-LineRef ref_to(const Line& line, std::string_view text) {
-  return {line.address, static_cast<std::uint32_t>(line.name.data() - text.data()),
-          static_cast<std::uint32_t>(line.name.size()), static_cast<std::uint32_t>(line.module.size()),
-          line.type};
-}
 
 using LineRefs = std::vector<LineRef, format::LargePages<LineRef>>;
 
@@ -163,26 +155,39 @@ Result<> check_end(const KernelEnds& ends, const ReferenceSymbol& reference, std
 // The wanted lines found so far.
 struct Kallsyms::Lines {
   LineRefs refs;
+  std::vector<std::byte> names;
   KernelEnds ends;
-  std::size_t next = 0;  // offset of the first line that was not parsed
+  std::size_t size = 0;  // bytes of the text so far
+  std::string begun;     // the line whose end was not read
 
-  // Parses the whole lines that were read so far; at the end also a last line without newline.
-  Result<> find(std::string_view text, bool is_end) {
-    if (text.size() > kMost32BitText) return Error{"is larger than 4 GiB", EFBIG};
-    const std::size_t most = most_symbols(text.size());
-    while (next < text.size()) {
-      const std::size_t newline = text.find('\n', next);
-      if (newline == std::string_view::npos && !is_end) break;
-      const std::size_t end = std::min(newline, text.size());
-      const auto line = parse_symbol_line(text.substr(next, end - next));
-      if (line) ends.see(*line);
-      if (line && is_wanted(*line)) {
-        if (refs.size() == most) {
-          return Error{"has more than " + std::to_string(most) + " symbols, too many for its size", EFBIG};
-        }
-        refs.push_back(ref_to(*line, text));
-      }
-      next = end + 1;
+  // Parses the lines that end in the next piece of the text; an empty piece ends it, and the last line.
+  Result<> add_piece(std::string_view piece) {
+    size += piece.size();
+    if (size > kMost32BitText) return Error{"is larger than 4 GiB", EFBIG};
+    if (piece.empty()) return add_line(begun);
+    for (std::size_t newline = piece.find('\n'); newline != std::string_view::npos;
+         newline = piece.find('\n')) {
+      std::string_view line = piece.substr(0, newline);
+      if (!begun.empty()) line = begun.append(line);
+      if (auto added = add_line(line); !added) return added;
+      begun.clear();
+      piece.remove_prefix(newline + 1);
+    }
+    begun.append(piece);
+    return Done{};
+  }
+  Result<> add_line(std::string_view text) {
+    const auto line = parse_symbol_line(text);
+    if (line) ends.see(*line);
+    if (!line || !is_wanted(*line)) return Done{};
+    if (const std::size_t most = most_symbols(size); refs.size() == most)
+      return Error{"has more than " + std::to_string(most) + " symbols, too many for its size", EFBIG};
+    refs.push_back({line->address, static_cast<std::uint32_t>(names.size()),
+                    static_cast<std::uint32_t>(line->name.size()),
+                    static_cast<std::uint32_t>(line->module.size()), line->type});
+    for (const std::string_view name : {line->name, line->module}) {
+      const format::Bytes bytes = std::as_bytes(std::span(name));
+      names.insert(names.end(), bytes.begin(), bytes.end());
     }
     return Done{};
   }
@@ -194,33 +199,28 @@ struct Kallsyms::Lines {
 
 Result<Kallsyms> Kallsyms::parse(std::vector<std::byte> text,
                                  const std::optional<ReferenceSymbol>& reference) {
-  Lines lines;
-  lines.refs.reserve(std::min(text.size() / kBytesPerLine, most_symbols(text.size())));
-  if (auto found = lines.find(format::as_text(text), true); !found) return std::move(found.error());
-  return of_lines(std::move(text), std::move(lines), reference);
+  return parse([&]() -> Result<std::vector<std::byte>> { return std::exchange(text, {}); }, reference);
 }
 
 Result<Kallsyms> Kallsyms::parse(const Pieces& next, const std::optional<ReferenceSymbol>& reference) {
-  constexpr std::size_t kUsual = std::size_t{16} << 20;  // bytes reserved; unused pages take no memory
-  std::vector<std::byte> text;
-  text.reserve(kUsual);
+  // Of a usual list; unused pages take no memory.
+  constexpr std::size_t kUsualLines = std::size_t{1} << 18, kUsualNames = std::size_t{8} << 20;  // bytes
   Lines lines;
-  lines.refs.reserve(kUsual / kBytesPerLine);
+  lines.refs.reserve(kUsualLines);
+  lines.names.reserve(kUsualNames);
   for (bool is_end = false; !is_end;) {
     const auto piece = next();
     if (!piece) return piece.error();
     is_end = piece->empty();
-    text.insert(text.end(), piece->begin(), piece->end());
-    if (auto found = lines.find(format::as_text(text), is_end); !found) return std::move(found.error());
+    if (auto added = lines.add_piece(format::as_text(*piece)); !added) return std::move(added.error());
   }
-  return of_lines(std::move(text), std::move(lines), reference);
+  return of_lines(std::move(lines), reference);
 }
 
-Result<Kallsyms> Kallsyms::of_lines(std::vector<std::byte> text, Lines lines,
-                                    const std::optional<ReferenceSymbol>& reference) {
+Result<Kallsyms> Kallsyms::of_lines(Lines lines, const std::optional<ReferenceSymbol>& reference) {
   Kallsyms result;
-  result.text_ = std::move(text);
-  const std::string_view content = format::as_text(result.text_);
+  result.names_ = std::move(lines.names);
+  const std::string_view content = format::as_text(result.names_);
   lines.sort();
   const LineRefs* const refs = &lines.refs;
   if (refs->empty()) return Error{"no line of the form 'ADDRESS TYPE NAME'"};

@@ -32,7 +32,7 @@ struct ReferenceSymbol {
 // Kernel and modules become tables in the addresses of the recording.
 class Kallsyms {
  public:
-  // Keeps `text`, to which names point. An error: no line has an address (it was read without the right to
+  // An error: no line has an address (it was read without the right to
   // see addresses), there is no reference symbol, or the size of the kernel's code is not the recorded one.
   // If the list is of another boot, it has no symbols of modules, whose addresses differ.
   static Result<Kallsyms> parse(std::vector<std::byte> text, const std::optional<ReferenceSymbol>& reference);
@@ -48,10 +48,9 @@ class Kallsyms {
 
  private:
   struct Lines;
-  static Result<Kallsyms> of_lines(std::vector<std::byte> text, Lines lines,
-                                   const std::optional<ReferenceSymbol>& reference);
+  static Result<Kallsyms> of_lines(Lines lines, const std::optional<ReferenceSymbol>& reference);
 
-  std::vector<std::byte> text_;
+  std::vector<std::byte> names_;  // to which the tables point
   SymbolTable kernel_;
   std::unordered_map<std::string_view, SymbolTable> modules_;
   std::unordered_map<std::string_view, std::vector<std::uint64_t>> module_functions_;
