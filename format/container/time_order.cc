@@ -37,7 +37,7 @@ void TimeOrder::push(const RecordView& record, std::uint64_t time, const BlockRe
                       .block = static_cast<std::uint32_t>(first_block_ + blocks_.size() - 1),
                       .event = event,
                       .size = static_cast<std::uint16_t>(record.bytes.size()),
-                      .order = record.order});
+                      .is_big_endian = record.order == std::endian::big});
   if (time < latest_popped_) ++out_of_order_;
   highest_ = std::max(highest_, time);
   if (cost_ > memory_limit()) reduce_memory();
@@ -188,11 +188,10 @@ void TimeOrder::finished_round() {
   limit_ = highest_;
 }
 
-// Also frees the buffers that only further rounds would need.
+// Also frees the buffer that only further rounds would need.
 void TimeOrder::flush() {
   emit_until(~std::uint64_t{0});
   std::vector<Entry>().swap(waiting_);
-  std::vector<Entry>().swap(merged_);
 }
 
 void TimeOrder::emit_until(std::uint64_t time) {
@@ -224,20 +223,21 @@ void TimeOrder::sort_ready() {
     return entries.begin() + static_cast<std::ptrdiff_t>(index);
   };
   const auto earlier = [](const Entry& a, const Entry& b) { return a.time < b.time; };
+  std::vector<Entry> merged;  // not kept: between rounds it would be idle memory
   while (runs_.size() > 1) {
-    merged_.resize(ready_.size());
-    std::copy(ready_.begin(), at(ready_, next_ready_), merged_.begin());
+    merged.resize(ready_.size());
+    std::copy(ready_.begin(), at(ready_, next_ready_), merged.begin());
     std::size_t kept = 0;
     for (std::size_t run = 0; run < runs_.size(); run += 2) {
       const std::size_t start = runs_[run];
       const std::size_t middle = run + 1 < runs_.size() ? runs_[run + 1] : ready_.size();
       const std::size_t end = run + 2 < runs_.size() ? runs_[run + 2] : ready_.size();
       std::merge(at(ready_, start), at(ready_, middle), at(ready_, middle), at(ready_, end),
-                 at(merged_, start), earlier);
+                 at(merged, start), earlier);
       runs_[kept++] = start;
     }
     runs_.resize(kept);
-    ready_.swap(merged_);
+    ready_.swap(merged);
   }
 }
 
@@ -270,7 +270,7 @@ std::optional<TimeOrder::Item> TimeOrder::pop() {
   Held& from = held(entry.block);
   const bool is_copied = from.parked.has_value();
   const Bytes bytes = is_copied ? copied(entry) : Bytes(from.begin + entry.at, entry.size);
-  Item item{whole_record(bytes, entry.order), entry.time, entry.event, is_copied ? &copies_ : &from.block};
+  Item item{whole_record(bytes, entry.order()), entry.time, entry.event, is_copied ? &copies_ : &from.block};
   item.record.offset = from.offset + (from.is_plain ? entry.at : 0);
   return item;
 }

@@ -63,8 +63,11 @@ class TimeOrder {
     std::uint32_t block;  // number of the block since the start; its low bits
     std::uint32_t event;
     std::uint16_t size;  // bytes
-    std::endian order;
+    bool is_big_endian;
+
+    std::endian order() const { return is_big_endian ? std::endian::big : std::endian::little; }
   };
+  static_assert(sizeof(Entry) == 24);  // a round may have a million
   // A block, or a part of one if it is longer than 4 GiB.
   struct Held {
     BlockRef block;                           // null: parked, or none of its records waits
@@ -113,7 +116,7 @@ class TimeOrder {
   void drop_popped();
 
   std::vector<Entry> waiting_;
-  std::vector<Entry> ready_, merged_;
+  std::vector<Entry> ready_;
   std::vector<std::size_t> runs_;  // start of each sorted run, while sorting
   std::size_t next_ready_ = 0;
   std::deque<Held> blocks_;
