@@ -12,8 +12,8 @@ namespace abi = format::abi;
 
 // Limits of one lane when addresses are merged: of groups or locations, and of the keys and addresses in its
 // caches.
-constexpr std::size_t kMaxGroups = std::size_t{1} << 15, kMaxKeys = std::size_t{1} << 17,
-                      kMaxAddresses = std::size_t{1} << 18;
+constexpr std::size_t kMaxGroups = std::size_t{1} << 14, kMaxKeys = std::size_t{1} << 16,
+                      kMaxAddresses = std::size_t{1} << 17;
 
 template <class T>
 T read_at(const std::byte* bytes) {
