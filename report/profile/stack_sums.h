@@ -22,7 +22,7 @@
 #include "report/profile/weight_unit.h"
 #include "report/query/root_frames.h"
 #include "report/samples/session.h"
-#include "report/samples/sums.h"
+#include "report/samples/sum_view.h"
 #include "report/samples/tables.h"
 
 namespace tacho::report {

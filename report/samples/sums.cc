@@ -24,17 +24,6 @@ T read_at(const std::byte* bytes) {
 
 }  // namespace
 
-SumSample::SumSample(const SumGroup& group, const format::EventSet& events) {
-  raw_.pid = group.thread->pid;
-  raw_.tid = group.thread->tid;
-  sample_.fields = &raw_;
-  sample_.events = &events;
-  sample_.event_index = sample_.record_event = group.event;
-  sample_.thread = group.thread;
-  sample_.comm = group.comm;
-  sample_.stack = group.stack;
-}
-
 SumLane::SumLane(SampleLane& lane, const symbolize::SymbolOptions& symbols, const SampleOptions& options,
                  const SumShape& shape, const FunctionMerging& merging)
     : lane_(&lane), options_(&options), merging_(&merging), shape_(shape) {

@@ -14,7 +14,7 @@
 #include "report/output/terminal.h"
 #include "report/samples/hook_functions.h"
 #include "report/samples/resolver.h"
-#include "report/samples/sums.h"
+#include "report/samples/sum_view.h"
 #include "symbolize/names/demangle.h"
 
 namespace tacho::report {

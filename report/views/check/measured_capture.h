@@ -20,7 +20,7 @@
 #include "report/profile/weight_unit.h"
 #include "report/query/field_values.h"
 #include "report/samples/session.h"
-#include "report/samples/sums.h"
+#include "report/samples/sum_view.h"
 
 namespace tacho::report {
 

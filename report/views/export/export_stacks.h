@@ -16,7 +16,7 @@
 #include "report/profile/stack_names.h"
 #include "report/profile/weight_unit.h"
 #include "report/samples/session.h"
-#include "report/samples/sums.h"
+#include "report/samples/sum_view.h"
 #include "report/samples/tables.h"
 #include "report/views/export/export_code.h"
 

@@ -19,7 +19,7 @@
 #include "report/profile/weight.h"
 #include "report/query/waits.h"
 #include "report/samples/event_choice.h"
-#include "report/samples/sums.h"
+#include "report/samples/sum_view.h"
 #include "report/views/report/report_columns.h"
 #include "report/views/report/report_mode.h"
 #include "report/views/report/report_options.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "report/samples/sums.h"
+#include "report/samples/sum_view.h"
 #include "report/views/report/report_plan.h"
 #include "report/views/report/report_table.h"
 #include "report/views/report/task_list.h"

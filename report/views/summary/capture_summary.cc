@@ -17,7 +17,7 @@
 #include "report/profile/weight.h"
 #include "report/profile/weight_unit.h"
 #include "report/query/waits.h"
-#include "report/samples/sums.h"
+#include "report/samples/sum_view.h"
 
 namespace tacho::report {
 namespace {

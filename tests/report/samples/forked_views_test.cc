@@ -18,7 +18,7 @@
 #include "format/extensions/attachment.h"
 #include "format/extensions/payload_schema.h"
 #include "report/samples/session.h"
-#include "report/samples/sums.h"
+#include "report/samples/sum_view.h"
 #include "report/samples/text_view.h"
 #include "tests/support/capture_builder.h"
 
