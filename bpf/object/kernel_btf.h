@@ -1,4 +1,4 @@
-// The kernel's BTF: arguments of functions and tracepoints, and members of structs.
+// What the kernel's BTF says of functions, tracepoints and structs, and what a program may return to one.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The only reader of foreign bytes, with what it reads (arrays) and notes (the fields, to swap them).
+// The only reader of foreign bytes. U64Array: an array in them; FieldLog: the fields read, to swap them.
 #pragma once
 
 #include <algorithm>

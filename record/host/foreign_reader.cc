@@ -34,7 +34,7 @@ using std::chrono::milliseconds;
 using Answer = Result<std::vector<std::byte>>;
 
 constexpr int kMostSilences = 2;  // of one scope
-// A scope that did not answer N times is not asked again for kRest * 2^N, at most 1.4 hours.
+// From kMostSilences on, a scope that did not answer N times is not asked for kRest * 2^N: 1.4 hours at most.
 constexpr std::chrono::seconds kRest{10};
 constexpr int kMostDoublings = 9;
 constexpr std::size_t kMostGivenUp = 16, kMostScopes = 4096, kMostNames = 64, kMostIdle = 4;
@@ -443,7 +443,7 @@ Answer ForeignReader::ask(std::unique_ptr<ReadingChild>& child, std::uint32_t wh
   };
   const int socket = child->socket.get();
   const milliseconds patience = this->patience();
-  // The next bytes of the answer: false if there are none.
+  // Waits for the next bytes of the answer. An error if none come.
   const auto comes = [&]() -> Result<> {
     const Wait wait = wait_readable(socket, patience, child->pid);
     if (wait == Wait::Readable) return Done{};

@@ -6,8 +6,8 @@
 // What does not answer in time is not asked again for a while; another child serves the next request.
 //
 //   const auto reader = ForeignReader::start();     // early in main(): it forks
-//   auto file = reader->open_file({"/proc/7/root", "/lib/libfoo.so"}, scope);   // the file stays open in a
-//   child if (file) auto bytes = file->read_bytes(0, 64);
+//   auto file = reader->open_file({"/proc/7/root", "/lib/libfoo.so"}, scope);   // open in a child
+//   if (file) auto bytes = file->read_bytes(0, 64);
 //
 // ForeignFile::read_bytes() and the others give up after a second without a byte (error ETIMEDOUT). Any
 // thread may call the functions of ForeignReader; a ForeignFile belongs to one thread.

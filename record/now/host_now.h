@@ -23,8 +23,8 @@ Result<format::Fd> memory_for_capture();
 Result<format::CaptureWriter> capture_in_memory(const format::Fd& memory, const format::EventSet& events,
                                                 format::Features features);
 
-// Runs tacho-report with `words` (its path first) and `memory` as its input, until it ends or a signal of
-// `signals` arrives. With a null `memory`, `words` name the input. `pinned` may be empty. Returns the exit
+// Runs tacho-report with `words` (its path first) and `memory` as its input, until it ends; a signal of
+// `signals` ends it. With a null `memory`, `words` name the input. `pinned` may be empty. Returns the exit
 // status.
 Result<int> show_capture(std::vector<std::string> words, const format::Fd* memory, const PinnedFiles& pinned,
                          StopSignals& signals);

@@ -105,12 +105,12 @@ class StoppedThread {
   Clock::time_point began_;
 };
 
-// A record's size has 16 bits; the copy of the stack may take all but this.
+// A record's size has 16 bits; the copied stack gets at most this much of it.
 constexpr std::size_t kMostStack = 60 << 10;
-// Bits of task_struct, in order of precedence.
+// Bits of task_struct.__state and exit_state.
 constexpr std::uint32_t kInterruptible = 1, kUninterruptible = 2, kStoppedBit = 4, kTracedBit = 8,
                         kExitBits = 0x30, kParked = 0x40, kNoLoad = 0x400, kFrozen = 0x8000;
-constexpr std::uint32_t kExiting = 0x10;
+constexpr std::uint32_t kExitDead = 0x10;
 constexpr std::uint32_t kKernelThread = 0x200000;  // PF_KTHREAD
 
 #if defined(__x86_64__)
@@ -266,7 +266,7 @@ class Copying {
   };
   bool is_wanted(const bpf::ListedThread& thread) const {
     if (thread.pid == own_pid() || reader_.is_own(static_cast<pid_t>(thread.pid)) ||
-        (thread.state & kExiting) != 0)
+        (thread.state & kExitDead) != 0)
       return false;
     if (is_first_) return true;
     return std::ranges::find(left_, thread.tid, &bpf::ListedThread::tid) != left_.end();

@@ -61,7 +61,7 @@ class ChannelRings {
     RingLayout layout;
     OwnNumbers own;
     std::map<int, std::uint64_t> ids;  // by CPU
-    // Events lost in this process. Atomic: the writing thread calls losses() during take().
+    // Events lost in this process. Atomic: the writing thread calls losses() during take_samples().
     std::unique_ptr<std::atomic<std::uint64_t>> lost = std::make_unique<std::atomic<std::uint64_t>>(0);
     RateLimit limit{bpf::EventRate{}};
   };

@@ -38,14 +38,14 @@ class Summaries {
   // Whether --interval has an effect: there is a map that is read at intervals.
   bool are_read_at_intervals() const;
   // Samples of these events of the plan are enabled or disabled. Programs never stop counting, so counts from
-  // before enabling are ignored; when disabling, the counts so far are read for take(). The next read()
-  // returns an error.
+  // before enabling are ignored; when disabling, the counts so far are read for take_samples(). The next
+  // read_maps() returns an error.
   void switch_samples(std::span<const std::size_t> events, Sampling now);
   bool is_due() const;
   // The time until is_due(), at most `most`.
   std::chrono::milliseconds until_due(std::chrono::milliseconds most) const;
-  // Reads the maps of all enabled events; take() returns the differences to the last reading. `is_last`: also
-  // values that are reported once, at the end, of events that were ever enabled.
+  // Reads the maps of all enabled events; take_samples() returns the differences to the last reading.
+  // `is_last`: also values that are reported once, at the end, of events that were ever enabled.
   Result<> read_maps(bool is_last);
   // Appends whole records of readings, up to `most` bytes but at least one. Throws std::bad_alloc and keeps
   // the records if there is no memory.
@@ -95,7 +95,7 @@ class Summaries {
   const OpenedRecording* recording_;
   SummaryReading reading_;
   std::vector<Source> sources_;
-  std::vector<std::byte> waiting_;           // records for take()
+  std::vector<std::byte> waiting_;           // records for take_samples()
   std::size_t taken_ = 0;                    // bytes of these that were taken
   Clock::time_point due_at_ = Clock::now();  // time of the next reading of --interval
   std::optional<Error> failure_;             // of a reading when an event was disabled

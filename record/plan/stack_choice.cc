@@ -19,7 +19,7 @@ namespace abi = format::abi;
 namespace {
 
 // Keeps the header's feature section small, however long the names of events are.
-constexpr std::size_t kMostFacts = 64, kLongestProgramName = 128;
+constexpr std::size_t kMostFacts = 64, kLongestEventName = 128;
 
 std::string stacks_in_words(const PlannedEvent& event) {
   if (event.unwound_frames != 0) return "unwound in the kernel (ehframe)";
@@ -69,7 +69,8 @@ void use_frame_pointers(PlannedEvent& event, const std::string& why, std::vector
   event.unwind_fallback_reason = why.substr(0, why.find('\n'));
   event.unwinds_in_program = false;
   if (do_without_unwinding(event, notes) == Fallback::Copies) return;
-  if (frames > kKernelFrames) event.attr.sample_max_stack = frames;  // the user set it
+  if (frames > kKernelFrames)
+    event.attr.sample_max_stack = frames;  // more than the kernel's limit: from --max-stack
 }
 
 void choose_stacks_of_objects(Plan& plan, std::span<const ObjectFacts> objects) {
@@ -108,7 +109,7 @@ format::StringPairs facts_of_choice(const Plan& plan) {
   for (const PlannedEvent& event : plan.events) {
     const bool is_wanted = event.unwound_frames != 0 || !event.unwind_fallback_reason.empty();
     if (!is_wanted || !event.attr.samples(abi::kSampleCallchain) || facts.size() == kMostFacts) continue;
-    facts.emplace_back("event " + event.name.substr(0, kLongestProgramName), stacks_in_words(event));
+    facts.emplace_back("event " + event.name.substr(0, kLongestEventName), stacks_in_words(event));
   }
   const auto is_other = [&](const auto& fact) { return fact.second != facts.front().second; };
   if (facts.size() > 1 && std::ranges::none_of(facts, is_other)) {

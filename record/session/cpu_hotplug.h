@@ -1,5 +1,5 @@
 // CPU hotplug: events of a CPU that went offline are opened again when it is back. Changes come from
-// uevents and from /sys/devices/system/cpu/online; to hear, to compare and to open again are its three steps.
+// uevents (CpuUevents) and from /sys/devices/system/cpu/online (CpuWatch); CpuHotplug opens events again.
 #pragma once
 
 #include <chrono>

@@ -28,9 +28,9 @@ class FunctionNames {
   };
   explicit FunctionNames(Texts texts) : texts_(texts) {}
 
-  // `name`: the short form. `linker_name`: the mangled one; `name` itself if
-  // it is not mangled; empty: unknown, so that no parameters are. Functions whose whole names are equal have
-  // one id: the variants C1 and C2 of a constructor, instances of a Rust function with other hashes.
+  // The id of a function's name. `name`: the short form. `linker_name`: the mangled one; `name` itself if it
+  // is not mangled; empty: unknown, so that no parameters are. Functions whose whole names are equal have one
+  // id: the variants C1 and C2 of a constructor, instances of a Rust function with other hashes.
   NameId id_of(std::string_view name, std::string_view linker_name = {});
   Ids<NameId> ids() const { return rows_.ids(); }
   std::size_t size() const { return rows_.size(); }
@@ -65,7 +65,7 @@ class FunctionNames {
   TextStore store_;
   format::SeededTextHash hash_;
   IdVector<NameId, Row> rows_;
-  IndexTable<NameId> by_name_;  // first ids
+  IndexTable<NameId> by_name_;  // the first id of each name
   std::vector<Linker> linkers_;
   IndexTable<> by_linker_;                         // indexes of linkers_
   std::unordered_map<NameId, Overloads> several_;  // by first id

@@ -182,7 +182,7 @@ class Waits {
   std::unordered_set<std::uint32_t> seen_;
   std::unordered_map<std::uint32_t, std::uint64_t> woken_unseen_;
   std::vector<Wait> lost_;                 // for take_without_end()
-  std::vector<Waker> ended_by_;            // wakers of the wait that take() returned last
+  std::vector<Waker> ended_by_;            // wakers of the wait that was returned last
   std::unordered_set<std::string> names_;  // names of wakers from payloads
   enum class Part : std::uint8_t { Unknown, Code, Timer, Entry };
   Part part_of(LocationId location);

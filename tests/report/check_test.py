@@ -277,7 +277,7 @@ class Check(programs.Scratch):
                 ("[[rule]]\nfunction = 'a'\nexpect = 'share < 3 ms'\n", "rules.toml:4: 'share < 3 ms': share is in percent"),
                 ("[[rule]]\nfunction = 'a'\nexpect = 'share < 0.5'\n", "rules.toml:4: 'share < 0.5': share is in percent: write 0.5 %"),
                 ("[[rule]]\nfunction = 'a'\nexpect = 'share 3'\n", "an expectation is MEASURE < NUMBER"),
-                ("[[rule]]\nfunction = 'a'\nexpect = 'share < x'\n", "a number is missing on the right"),
+                ("[[rule]]\nfunction = 'a'\nexpect = 'share < x'\n", "the right side is no number"),
                 ("[[rule]]\nfunction = 'a'\nexpect = 'cost < 3'\n", "a cost is of a unit of work"),
                 ("[[rule]]\nfunction = 'a'\n", "rules.toml:2: expect = \"...\" is missing"),
                 ("[[rule]]\nfunction = 'a'\nmodule = 'b'\nexpect = 'share < 3'\n", "a rule has one of function, module"),

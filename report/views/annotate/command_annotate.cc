@@ -214,7 +214,7 @@ class AnnotateSink : public Sink, private SumView {
 
   CodeHits hits_;
   bool has_branches_ = false;
-  bool needs_stack_ = false;  // some samples are where their stack begins, not at their ip
+  bool needs_stack_ = false;  // the location of some samples is the first frame of the stack, not the ip
 };
 
 class Annotation {

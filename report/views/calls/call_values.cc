@@ -168,7 +168,7 @@ std::string CallValues::returned(const Call& call) const {
   return held.returned ? value_text(*prototype->returned, *held.returned, held.returned_text) : std::string();
 }
 
-void CallValues::describe_lists(JsonFields& to, const Call& call) const {
+void CallValues::describe_in_order(JsonFields& to, const Call& call) const {
   const Prototype* const prototype = this->prototype(call);
   if (prototype == nullptr) return;
   const Held held = this->held(call);

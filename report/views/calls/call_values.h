@@ -24,7 +24,7 @@ class CallValues {
   // "12"; empty: no return value, or the prototype is unknown.
   std::string returned(const Call& call) const;
   // Both as JSON fields: a list of objects (name, type, value), and one object.
-  void describe_lists(JsonFields& to, const Call& call) const;
+  void describe_in_order(JsonFields& to, const Call& call) const;
   // Both as JSON fields that have the names of the arguments, and "returned".
   void describe_by_name(JsonFields& to, const Call& call) const;
   // The prototype of the call's function; null when unknown.

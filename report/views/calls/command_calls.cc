@@ -194,7 +194,7 @@ void write_json(TextOutput& out, const CallList& list, const CallValues* values)
     fields.number("begin", call.begin);
     fields.number("duration", call.end - call.begin);
     describe_values(fields, list, call);
-    if (values != nullptr) values->describe_lists(fields, call);
+    if (values != nullptr) values->describe_in_order(fields, call);
     fields.finish();
     line_end(out);
     if (out.is_done()) return;

@@ -22,7 +22,7 @@ std::string line_of(const Check& check) {
 void write_check_text(TextBuffer& out, const CheckReport& report) {
   for (const Check& check : report.checks) {
     const bool fails = report.fails(check);
-    std::string verdict(verdict_name(check.verdict));
+    std::string verdict(check_verdict_name(check.verdict));
     if (fails)
       std::ranges::transform(verdict, verdict.begin(), [](unsigned char c) { return std::toupper(c); });
     const std::string place =
@@ -34,7 +34,7 @@ void write_check_text(TextBuffer& out, const CheckReport& report) {
   for (const CheckVerdict verdict :
        {CheckVerdict::Passed, CheckVerdict::Failed, CheckVerdict::Inconclusive, CheckVerdict::Skipped})
     if (const std::size_t count = report.count_of(verdict); count > 0)
-      counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, verdict_name(verdict));
+      counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, check_verdict_name(verdict));
   // A pattern without quotes gives --base its first file alone.
   const std::string of =
       report.base.empty() ? std::string()
@@ -62,7 +62,7 @@ void write_check_json(TextBuffer& out, const CheckReport& report) {
     to.text("rule", check.rule);
     to.number("line", check.line);
     to.text("expectation", check.expectation);
-    to.text("verdict", verdict_name(check.verdict));
+    to.text("verdict", check_verdict_name(check.verdict));
     to.text("message", check.message);
     to.real("value", check.value);
     to.real("low", check.low);
@@ -108,11 +108,12 @@ void write_check_markdown(TextBuffer& out, const CheckReport& report) {
     for (const Check& check : report.checks) {
       if (rank(check) != wanted) continue;
       const bool failing = wanted == 0;
-      const std::string row = fmt::format(
-          "| {} | {} | {} | {} |\n",
-          failing ? "**" + std::string(verdict_name(check.verdict)) + "**" : verdict_name(check.verdict),
-          markdown_text(check.rule), markdown_text(check.expectation),
-          markdown_text(check.message + (check.evidence.empty() ? "" : "; " + check.evidence)));
+      const std::string row =
+          fmt::format("| {} | {} | {} | {} |\n",
+                      failing ? "**" + std::string(check_verdict_name(check.verdict)) + "**"
+                              : check_verdict_name(check.verdict),
+                      markdown_text(check.rule), markdown_text(check.expectation),
+                      markdown_text(check.message + (check.evidence.empty() ? "" : "; " + check.evidence)));
       if (out.size() + row.size() > kMostMarkdown)
         ++left_out;
       else
@@ -139,13 +140,13 @@ void write_junit(TextBuffer& out, const CheckReport& report) {
     if (report.fails(check))
       out.text(fmt::format(
           ">\n      <failure message=\"{}\" type=\"{}\">{}:{}: {}{}{}</failure>\n    </testcase>\n", said,
-          verdict_name(check.verdict), rules, check.line, said, check.evidence.empty() ? "" : "\n",
+          check_verdict_name(check.verdict), rules, check.line, said, check.evidence.empty() ? "" : "\n",
           xml_text(check.evidence)));
     else if (check.verdict == CheckVerdict::Skipped)
       out.text(fmt::format(">\n      <skipped>{}</skipped>\n    </testcase>\n", said));
     else
       out.text(fmt::format(">\n      <system-out>{}: {}</system-out>\n    </testcase>\n",
-                           verdict_name(check.verdict), said));
+                           check_verdict_name(check.verdict), said));
   }
   out.text("  </testsuite>\n</testsuites>\n");
 }

@@ -265,7 +265,7 @@ Result<std::size_t> event_of_rule(const Rule& rule, const MeasuredCapture& captu
   return Error{fmt::format("several events have samples: {}; event = \"NAME\" chooses one", listed(names))};
 }
 
-std::string_view verdict_name(CheckVerdict verdict) {
+std::string_view check_verdict_name(CheckVerdict verdict) {
   switch (verdict) {
     case CheckVerdict::Passed:
       return "passed";

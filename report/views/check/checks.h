@@ -18,7 +18,7 @@ namespace tacho::report {
 // Inconclusive: the limit is inside the interval of what was measured, so that the next capture may be on its
 // other side. Skipped: an optional rule matches nothing.
 enum class CheckVerdict : std::uint8_t { Passed, Failed, Inconclusive, Skipped };
-std::string_view verdict_name(CheckVerdict verdict);
+std::string_view check_verdict_name(CheckVerdict verdict);
 
 // What one rule measured in one capture.
 struct Measured {

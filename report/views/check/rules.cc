@@ -169,11 +169,6 @@ bool Expectation::holds(double value) const {
   return false;
 }
 
-std::string_view measure_name(Measure measure) {
-  const auto row = std::ranges::find(kMeasures, measure, &MeasureRow::measure);
-  return row == std::end(kMeasures) ? "percentile" : row->name;
-}
-
 Result<Expectation> parse_expectation(std::string_view text, Subject subject) {
   Expectation made;
   made.text = cli::printable_message(trimmed(text));
@@ -185,7 +180,7 @@ Result<Expectation> parse_expectation(std::string_view text, Subject subject) {
     if (at == std::string_view::npos) continue;
     made.relation = row.relation;
     if (!parse_limit(trimmed(text.substr(at + row.sign.size())), made))
-      return refused("a number is missing on the right, with or without a unit: 12 %, 2 ms, 64 KiB");
+      return refused("the right side is no number, or its unit is not known; write 12 %, 2 ms, 64 KiB or 5");
     if (auto found = find_measure(trimmed(text.substr(0, at)), subject, made); !found)
       return refused(found.error().what);
     return made;
@@ -235,8 +230,8 @@ class RulesReader {
   Result<> read_version(const toml::table& root) const {
     const toml::node* const node = root.get(kVersionKey);
     if (node == nullptr)
-      return Error{fmt::format("{}: it begins with {} = {}, the version of its rules", path_, kVersionKey,
-                               kRulesVersion)};
+      return Error{fmt::format("{}: {} = {} is missing at its beginning, the version of its rules", path_,
+                               kVersionKey, kRulesVersion)};
     const auto version = node->value_exact<std::int64_t>();
     if (!version || *version != kRulesVersion)
       return error_at(*node, fmt::format("this tacho knows version {} of rules", kRulesVersion));

@@ -124,6 +124,5 @@ Result<RuleFile> read_rules(const std::string& path);
 
 // "share < 12 %"; the error says what is possible.
 Result<Expectation> parse_expectation(std::string_view text, Subject subject);
-std::string_view measure_name(Measure measure);
 
 }  // namespace tacho::report

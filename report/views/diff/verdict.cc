@@ -200,7 +200,7 @@ class FunctionTableWords {
   std::unordered_map<std::uint32_t, const FunctionChange*> by_function_;
 };
 
-// "1,204 to 1,310 values before": the fewest and the most of a capture.
+// "1,204 to 1,310": the fewest and the most of a capture.
 std::string counts_text(const ComparedField& field, std::span<const SideCapture> captures, bool is_after) {
   std::uint64_t least = ~std::uint64_t{0}, most = 0;
   for (std::size_t i = 0; i < captures.size(); ++i) {
@@ -212,7 +212,7 @@ std::string counts_text(const ComparedField& field, std::span<const SideCapture>
   return least == most ? first : first + " to " + with_commas(static_cast<double>(most));
 }
 
-// The table of one field's percentiles.
+// The table of one field: mean and percentiles.
 Table table_of(const JudgedComparison& judged, const ComparedField& field) {
   const Numbers numbers{.are_shares = false, .unit = field.unit};
   const RunWords words{.run = field.run,
@@ -259,7 +259,7 @@ void write_line(TextBuffer& out, std::string_view line) {
   out.character('\n');
 }
 
-// A bar would begin another cell, a backquote end the code, and an @ notify somebody.
+// A bar would begin another cell, a backquote begin code, and an @ notify somebody.
 std::string in_markdown(std::string_view text) {
   std::string safe;
   for (const char c : text) {

@@ -50,7 +50,7 @@ Error no_such_format(const std::string& name) {
                    format_names() + cli::suggestion(name, names));
 }
 
-// Prints the formats if the last word is the value of --to, or if no format is named yet.
+// Completes --to and its value, if the last word is one of them or no format is named yet. True: it did.
 bool completes_format(const std::vector<std::string>& arguments) {
   std::vector<std::string> before(arguments.begin(), arguments.end() - 1);
   const std::string& word = arguments.back();

@@ -1,6 +1,6 @@
 // A two-dimensional histogram: the number of samples in each box of time and value. Boxes are widened while
-// samples come, so that one pass suffices, for a pipe too, and memory is bounded by the number of boxes. Its
-// source decides its scale, so both are here.
+// samples come, so that one pass suffices, for a pipe too, and memory is bounded by the number of boxes.
+// HeatSource: the numbers that a map shows, and their scale.
 #pragma once
 
 #include <cstddef>

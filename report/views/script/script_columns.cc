@@ -212,7 +212,8 @@ ColumnValue Columns::field_cell(const Column& column, const ResolvedSample& samp
 }
 
 ColumnValue Columns::cell(std::size_t index, const ResolvedSample& sample) {
-  if (sample.event_index >= event_names_.size()) return {};  // an event that came in a pipe after find()
+  if (sample.event_index >= event_names_.size())
+    return {};  // an event that came in a pipe after find_columns()
   const Column& column = columns_[index];
   switch (column.what) {
     case What::Fields:

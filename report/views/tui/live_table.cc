@@ -120,7 +120,7 @@ void LiveTable::show() {
     if (*order_ < keys) {
       const std::string& left = rows_[a].texts.at(*order_);
       const std::string& right = rows_[b].texts.at(*order_);
-      // Keys are compared as text, also if they are numbers.
+      // By value if both texts are numbers, else as text.
       const auto is_number = [](const std::string& text) {
         return text.find_first_not_of("0123456789") == text.npos;
       };

@@ -1,5 +1,5 @@
-// Overlays of the list: text pages, menus, questions; one idea in three shapes. Each handles its keys and
-// draws itself; the view acts on the answer.
+// Overlays of the list: text pages, menus, questions. Each handles its keys and draws itself; the view acts
+// on the answer.
 #pragma once
 
 #include <cstddef>

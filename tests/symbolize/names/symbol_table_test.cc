@@ -131,7 +131,7 @@ TEST(SymbolTable, ASecondRoundOfSymbolsIsSettledWithTheFirst) {
   EXPECT_EQ(table_name_at(table, 0x27), "other");
 }
 
-// The rule of find(), one symbol after another.
+// The rule of find_symbol(), one symbol after another.
 std::string_view name_by_the_rule(const std::vector<std::vector<Symbol>>& rounds, std::size_t settled,
                                   std::uint64_t address) {
   std::vector<Symbol> kept;
