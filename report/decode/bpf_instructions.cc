@@ -30,7 +30,7 @@ constexpr std::string_view kJumps[] = {
     "jmp", "==", ">", ">=", "&", "!=", "s>", "s>=", "call", "exit", "<", "<=", "s<", "s<=", "?", "?"};
 
 // The kernel's helper functions by number: calls have numbers until the verifier replaces them by addresses.
-#define TACHO_HELPER_NAME(name) "bpf_" #name
+#define TACHO_HELPER_NAME(name) #name
 constexpr std::string_view kHelpers[] = {__BPF_FUNC_MAPPER(TACHO_HELPER_NAME)};
 #undef TACHO_HELPER_NAME
 
@@ -162,7 +162,7 @@ std::string load_wide(const BpfInstruction& one, const BpfInstruction& next) {
 std::string call(const BpfInstruction& one, const BpfCallName& name_of_call) {
   if (!one.calls_own_function() && one.source == 0 && one.immediate >= 0 &&
       static_cast<std::size_t>(one.immediate) < std::size(kHelpers))
-    return fmt::format("call {}#{}", kHelpers[static_cast<std::size_t>(one.immediate)], one.immediate);
+    return fmt::format("call bpf_{}#{}", kHelpers[static_cast<std::size_t>(one.immediate)], one.immediate);
   const auto name = name_of_call ? name_of_call(one) : std::nullopt;
   if (one.calls_own_function()) return "call pc" + (name ? *name : fmt::format("{:+}", one.immediate));
   const std::string_view without = one.source == BPF_PSEUDO_KFUNC_CALL ? "kernel-function" : "unknown";

@@ -17,6 +17,8 @@ class Debuginfod {
   static Result<Debuginfod> connect();
   Debuginfod(Debuginfod&&) noexcept;
   Debuginfod& operator=(Debuginfod&&) noexcept;
+  Debuginfod(const Debuginfod&) = delete;
+  Debuginfod& operator=(const Debuginfod&) = delete;
   ~Debuginfod();
 
   // Fetch the file with debug information, or the executable. The caller has to check the build id of the
