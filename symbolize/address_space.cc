@@ -290,7 +290,7 @@ struct AddressSpaces::State {
     return other;
   }
 
-  // Whether the user mappings and the name in a record are of one process.
+  // Whether a pid or tid names one task: several processes outside of a pid namespace share 0.
   bool identifies(std::uint32_t pid) const { return keeps_pid_zero || identifies_task(pid); }
 
   // Adds a mapping that overlaps no other.
@@ -357,7 +357,8 @@ struct AddressSpaces::State {
   void apply(const format::CommRecord& record, std::uint16_t /*misc*/) {
     // The mappings of the old program are kept until new ones replace them: before execve returns, user
     // addresses of call chains are the old program's.
-    // Recorders of tacho name what has no thread: samples of summaries and plain ring buffers.
+    // tacho record writes a COMM "[no thread]" of tid -1 for samples without a thread: of summaries and plain
+    // ring buffers.
     const bool is_no_thread = record.tid == kNoProcess && record.name == "[no thread]";
     if (!identifies(record.tid) && !is_no_thread) return;
     thread(record.pid, record.tid).comm = texts.add_text(record.name);

@@ -1,5 +1,5 @@
 // Symbol sources: tables of symbols and source lines for the addresses of a module. The classes are one idea:
-// a source, the opened ones by module, and those that simpleperf stored.
+// a source, by module once it is open, and the symbols that simpleperf stored in the capture.
 #pragma once
 
 #include <cstdint>

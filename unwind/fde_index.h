@@ -36,7 +36,7 @@ class FdeIndex {
 
   ElfImage::Section section_;
   std::endian order_;
-  std::uint64_t first_ = 0, count_ = 0;  // of the pairs: where in the section they begin, how many
+  std::uint64_t first_ = 0, count_ = 0;  // of the entries: where in the section they begin, how many
 };
 
 }  // namespace tacho::unwind

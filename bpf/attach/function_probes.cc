@@ -38,7 +38,7 @@ constexpr std::uint32_t kAtReturn = 1;
 std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
 
 // Whether the kernel filters by process. Linux 6.6 to 6.9 filter by thread, and miss calls of the process's
-// other threads; they check the file before the process.
+// other threads. Later ones refuse pid -1 (EINVAL) before they look at the path; these fail at the path.
 bool compares_processes(int program_fd) {
   const std::uint64_t offset = 0;
   LinkAttr attr;
@@ -120,10 +120,10 @@ constexpr std::size_t kFewProbes = 50;
 constexpr int kRetries = 3;
 constexpr const char* kSubject = "probes on the kernel's functions";
 constexpr const char* kTestFunction = "bpf_fentry_test1";
-// Errnos that say nothing of a function: try again; rights, memory or descriptors are missing. All others
-// mean that it cannot be probed.
+// Errnos that say nothing of a function; all others mean that it cannot be probed. To be tried again; then:
+// rights, memory or descriptors are missing.
 constexpr int kTransient[] = {EINTR, EAGAIN};
-constexpr int kOfAllFunctions[] = {EPERM, EACCES, ENOMEM, E2BIG, EMFILE, ENFILE};
+constexpr int kNotOfOneFunction[] = {EPERM, EACCES, ENOMEM, E2BIG, EMFILE, ENFILE};
 
 // The number in a file of sysfs, after the text `before`.
 std::optional<std::uint32_t> number_in(const std::string& path, std::string_view before) {
@@ -236,7 +236,7 @@ Result<std::size_t> link_functions(const ChosenFunctions& functions, const LinkF
   }
   if (made.error().code == EMFILE)
     return Error{std::string(kSubject) + ": too many open files; raise `ulimit -n`", EMFILE};
-  if (failed_with(made, kTransient) || failed_with(made, kOfAllFunctions)) return std::move(made.error());
+  if (failed_with(made, kTransient) || failed_with(made, kNotOfOneFunction)) return std::move(made.error());
   // The kernel refuses the whole link if it refuses one function: bisects to find that one.
   const std::size_t count = functions.offsets.size();
   if (count <= 1) return count;

@@ -23,8 +23,8 @@ struct CpuRange {
   std::uint16_t first = 0, last = 0;
 };
 struct CpuMap {
-  std::uint16_t kind = 0;                         // as recorded; unknown ones are read as ranges
-  std::size_t size = 0;                           // bytes that it takes
+  std::uint16_t kind = 0;  // as recorded; of an unknown one, `cpus` is what a range would be
+  std::size_t size = 0;    // bytes that it takes
   std::variant<CpuList, CpuMask, CpuRange> cpus;  // cut off where the record ends
 };
 

@@ -378,7 +378,8 @@ void ForeignReader::give_back(std::unique_ptr<ReadingChild> child) {
   std::erase(pids_, child->pid);
 }
 
-// It ends when its wait does: SIGKILL ends a wait for a userfaultfd or a lock, but not for a file system.
+// The child ends when its wait does: SIGKILL ends a wait for a userfaultfd or a lock, but not for a file
+// system.
 void ForeignReader::give_up(std::unique_ptr<ReadingChild>& child, const std::string& scope,
                             const std::string& name, milliseconds waited) {
   ::kill(child->pid, SIGKILL);
@@ -396,7 +397,7 @@ void ForeignReader::give_up(std::unique_ptr<ReadingChild>& child, const std::str
   if (names_.size() < kMostNames && std::ranges::find(names_, name) == names_.end()) names_.push_back(name);
 }
 
-// Each second of a recording, some more waiting is possible.
+// Of waits in vain, 50 ms are forgiven each second.
 milliseconds ForeignReader::waited_in_vain(Clock::time_point now) const {
   constexpr int kRecovery = 20;
   const auto recovered = std::chrono::duration_cast<milliseconds>(now - last_wait_) / kRecovery;
@@ -517,7 +518,7 @@ Answer read_memory_of(format::Bytes argument) {
 Result<std::vector<std::byte>> read_memory(std::uint32_t thread, std::uint64_t address, std::size_t size) {
   std::vector<std::byte> bytes(size);
   iovec to{bytes.data(), bytes.size()};
-  // Page by page: the kernel fails a part as a whole.
+  // Page by page: process_vm_readv(2) gives nothing of an iovec in which a page is missing.
   constexpr std::uint64_t kPage = 4096;
   std::vector<iovec> from;
   for (std::uint64_t at = address, left = size; left != 0;) {
@@ -551,7 +552,8 @@ Result<ForeignFile> ForeignReader::open_file(const ForeignPath& path, const std:
   put_path(argument, path);
   auto answer = ask(child, kOpen, nullptr, argument.view(), scope, name);
   OpenedFacts facts;
-  if (answer && answer->size() < sizeof facts) answer = Error{name + ": is not understood"};
+  if (answer && answer->size() < sizeof facts)
+    answer = Error{"the answer about " + name + " is not understood"};
   if (!answer) {
     give_back(std::move(child));
     return std::move(answer.error());

@@ -40,7 +40,7 @@ using std::chrono::milliseconds;
 // It is attached by PTRACE_SEIZE and stopped by PTRACE_INTERRUPT: no signal is sent, a thread that was
 // stopped by a signal stays stopped afterwards, and if this process dies at any moment, the kernel resumes
 // the thread. One thread must construct and destroy it (tracers are threads), in a child of a ForeignReader:
-// an execve of the process holds up who attaches to it.
+// PTRACE_SEIZE waits while the process is in execve.
 class StoppedThread {
  public:
   // Waits at most `patience`: a thread in uninterruptible sleep does not stop. It then stays attached, and
@@ -139,7 +139,7 @@ std::vector<std::uint64_t> as_perf_numbers(std::span<const std::uint64_t> words)
   return out;
 }
 
-// PTRACE_GETREGSET gives as many words of these, or fewer: on arm64 those up to the system call.
+// `words`: of struct pt_regs, as PTRACE_GETREGSET gives them; on arm64 those up to the system call.
 tacho_registers saved_registers(std::span<const std::uint64_t> words) {
   tacho_registers registers{};
   std::memcpy(&registers, words.data(), std::min(words.size_bytes(), sizeof registers));
@@ -589,7 +589,8 @@ std::optional<ThreadStack> owner_of_lock(const ThreadStack& waiting, const bpf::
 void read_owners(std::vector<ThreadStack>& threads, const bpf::ThreadList& list, ForeignReader& reader,
                  LockLooks& looks, const std::function<bool()>& stop) {
   constexpr std::size_t kMostLocks = 16;
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<std::size_t>> locks;  // waiting: indices
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<std::size_t>>
+      locks;  // indices of the waiting threads
   for (std::size_t i = 0; i < threads.size(); ++i)
     if (threads[i].lock.address != 0) locks[{threads[i].pid, threads[i].lock.address}].push_back(i);
   std::size_t count = 0;
@@ -610,10 +611,10 @@ void read_owners(std::vector<ThreadStack>& threads, const bpf::ThreadList& list,
 Result<> add_locks(ThreadsNow& now, const bpf::ThreadList* list, Looking looking, ForeignReader& reader,
                    const std::function<bool()>& stop) {
   LockLooks looks(reader);
-  constexpr int kMostOwners = 16;  // of owners of owners
+  constexpr int kDeepestOwner = 16;  // owners of owners
   std::vector<int> missing = looks.first(now.threads);
-  for (int depth = 0; depth < kMostOwners && !missing.empty() && !stop(); ++depth) {
-    std::vector<std::string> known;  // notes
+  for (int depth = 0; depth < kDeepestOwner && !missing.empty() && !stop(); ++depth) {
+    std::vector<std::string> known;  // notes, said already
     auto owners = read_threads({.watch = Watch::Threads, .ids = missing}, looking, reader, stop, known);
     if (!owners) break;  // they ended
     missing = looks.first(owners->threads);

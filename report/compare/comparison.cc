@@ -187,7 +187,7 @@ Result<std::vector<std::string>> Comparison::add_capture(Session& session, const
   const auto tree_of = [&](std::size_t event) -> Tree& {
     const format::Event& described = session.events()[event];
     Tree& tree = events_[described.name];
-    tree.unit = weight_unit(source.weight, described, schemas.schema_of(event), periods.of(event));
+    tree.unit = weight_unit(source.weight, described, schemas.schema_of(event), periods.field_of(event));
     return tree;
   };
   std::vector<Tree*> of_events;

@@ -82,7 +82,7 @@ ComparedField FieldComparison::judge(const Field& field) const {
   const auto add = [&](std::string name, const auto& value_of) {
     std::vector<double> row;
     for (const Summary& one : field.values) row.push_back(as_real(value_of(one)));
-    double mean = 0;  // of sizes: values of both signs may add up to nothing
+    double mean = 0;  // of absolute values: values of both signs may add up to nothing
     for (const double value : row) mean += std::abs(value) / static_cast<double>(row.size());
     for (double& value : row) value = mean == 0 ? 0 : value / mean;
     means.push_back(mean);

@@ -26,7 +26,7 @@ struct Parts {
         bytes.remove_prefix(1);
       } else {
         const std::size_t of_part = is_last ? bytes.size() : std::min<std::uint64_t>(left, bytes.size());
-        // Further files are wanted, even when nobody reads the text.
+        // The text's reader may be gone (Reader); the other files are wanted all the same.
         if (auto done = files[now].write(bytes.substr(0, of_part)); !done) return done;
         bytes.remove_prefix(of_part);
         left -= is_last ? 0 : of_part;

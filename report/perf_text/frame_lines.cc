@@ -8,8 +8,9 @@
 namespace tacho::report {
 namespace {
 
-constexpr std::size_t kMostStore = std::size_t{16} << 20;   // bytes of functions' texts
-constexpr std::size_t kMostWholes = std::size_t{24} << 20;  // bytes of texts of single locations
+constexpr std::size_t kMostStore = std::size_t{16} << 20;  // bytes of functions' texts
+constexpr std::size_t kMostWholes = std::size_t{24}
+                                    << 20;  // bytes of texts of frames that are not one plain line
 
 }  // namespace
 
@@ -142,6 +143,7 @@ std::uint32_t FrameLines::function_of(const symbolize::Frame& frame) {
       hash,
       [&](std::uint32_t number) {
         const Function& known = functions_[number];
+        // Names live in their symbol table: equal addresses suffice.
         return known.name.data() == name.data() && known.name.size() == name.size() &&
                known.module == frame.module;
       },

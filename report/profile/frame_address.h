@@ -29,7 +29,7 @@ class FrameAddresses {
     if (addresses_.size() <= frame) addresses_.resize(frame + 1);
     if (addresses_[frame].location == kNo<LocationId>) addresses_[frame] = address;
   }
-  FrameAddress of(std::uint32_t frame) const {
+  FrameAddress address_of(std::uint32_t frame) const {
     return frame < addresses_.size() ? addresses_[frame] : FrameAddress();
   }
   std::size_t size() const { return addresses_.size(); }

@@ -77,19 +77,19 @@ void FrameNames::append(std::span<const LocationId> frames, Order order, std::ve
   // Leaf first, as perf: the names of some inlined functions depend on earlier look-ups.
   for (const LocationId location : frames) {
     if (of_ == Of::Locations) {
-      add(of_location(location), names);
+      append_list(of_location(location), names);
       continue;
     }
     FrameAddress address{location, 0};
     for (const FunctionId function : functions_.of_frame(location)) {
-      add(of_function(function, address), names);
+      append_list(of_function(function, address), names);
       ++address.inlined;
     }
   }
   if (order == Order::RootFirst) std::reverse(names.begin() + begin, names.end());
 }
 
-void FrameNames::add(const NameList& list, std::vector<std::uint32_t>& names) const {
+void FrameNames::append_list(const NameList& list, std::vector<std::uint32_t>& names) const {
   if (list.count == 1) return names.push_back(list.first);
   const auto all = std::span(several_).subspan(list.first, list.count);
   names.insert(names.end(), all.begin(), all.end());

@@ -81,7 +81,7 @@ class FrameNames {
     std::uint32_t count = kNotMade;
     std::uint32_t first = 0;  // the name, or the index of the first one in several_
   };
-  void add(const NameList& list, std::vector<std::uint32_t>& names) const;
+  void append_list(const NameList& list, std::vector<std::uint32_t>& names) const;
   NameList of_location(LocationId location);
   NameList of_function(FunctionId function, const FrameAddress& address);
   NameList kept(std::span<const std::uint32_t> names);

@@ -13,7 +13,7 @@ ChainId FunctionStacks::chain_of(const Stack& stack) {
 // Sets `frames_` to the functions of a stack.
 void FunctionStacks::find_frames(const Stack& stack) {
   frames_.clear();
-  // Resolved in perf's order, because names by binutils depend on the order.
+  // Resolved in perf's order: names of inlined calls depend on earlier look-ups, as addr2line finds them.
   const bool is_caller = options_.order == ChainOrder::Caller;
   std::span<const StepId> steps;
   if (options_.branches != nullptr) steps = options_.branches->steps_of(stack);

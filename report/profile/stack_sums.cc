@@ -99,7 +99,7 @@ SumShape StackSums::shape() const {
 
 RowId StackSums::row_of(const SumGroup& group) {
   const SumSample sample(group, session_->events());
-  return events_.takes(sample.get()) ? row_of(sample.get()) : kNo<RowId>;
+  return events_.takes(sample.sample()) ? row_of(sample.sample()) : kNo<RowId>;
 }
 
 void StackSums::count(RowId row, std::size_t, std::uint64_t period, std::uint64_t samples) {

@@ -24,7 +24,7 @@ class PeriodFields {
   bool reads_payloads(std::size_t events);
   void see(const ResolvedSample& sample);
   // Null: the periods so far differ from the field, or there is no sample yet.
-  const PayloadField* of(std::size_t event) const {
+  const PayloadField* field_of(std::size_t event) const {
     return event < events_.size() && events_[event].is_seen ? events_[event].field : nullptr;
   }
 

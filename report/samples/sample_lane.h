@@ -44,7 +44,7 @@ class SampleLane {
   ResolvedSample fields_of(const BatchRecord& item, const format::Sample& sample,
                            const format::RecordView& view) const;
   LaneFilter& filter() { return *filter_; }
-  // Whether filters look at more than the start of samples.
+  // Whether filters look at more than event, thread, time and CPU.
   bool tests_samples() const { return filter_->has_condition() || filter_->looks_at_names(); }
   // Whether --where accepts the sample; and the filters by name, after chain_of().
   bool accepts_values(const BatchRecord& item, const format::Sample& sample);
@@ -110,7 +110,7 @@ class SerialLane : public LocationFinder {
   const SampleOptions* options_ = nullptr;
   Sink* sink_ = nullptr;
   Sink::MergeBy merge_by_ = Sink::MergeBy::Address;
-  EventFilter taken_events_;  // Filter::events, for the members of a group
+  EventFilter taken_events_;  // Filter::events, for counter values, each of which has an event of its own
   CounterDeltas counters_;
   std::vector<CounterDeltas::Delta> deltas_;        // scratch: of the current sample
   const symbolize::SpaceVersion* space_ = nullptr;  // of the current sample

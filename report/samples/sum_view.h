@@ -70,7 +70,7 @@ class SumSample {
   }
   SumSample(const SumSample&) = delete;
   SumSample& operator=(const SumSample&) = delete;
-  const ResolvedSample& get() const { return sample_; }
+  const ResolvedSample& sample() const { return sample_; }
 
  private:
   format::Sample raw_;

@@ -113,7 +113,7 @@ Sink::Flow CaptureTables::on_sample(const ResolvedSample& sample) {
   const PayloadSchema* const schema = schemas_.schema_of(sample.event_index);
   if (unit.empty()) {
     periods_.see(sample);
-    unit = weight_unit("", sample.event(), schema, periods_.of(sample.event_index));
+    unit = weight_unit("", sample.event(), schema, periods_.field_of(sample.event_index));
   }
   ++samples_;
   if (has_time(sample)) {

@@ -145,7 +145,7 @@ bool begins_archive(std::string_view head) {
   return head.starts_with(kPacked) || (head.size() >= kBlock && head.substr(kTarAt).starts_with(kTar));
 }
 
-// Workers may not call pwrite(2), so this is not format::write_at().
+// The sandboxed child may not call pwrite(2), so this is not format::write_at().
 bool write_whole(int to, format::Bytes bytes) {
   while (!bytes.empty()) {
     const ssize_t wrote = ::write(to, bytes.data(), bytes.size());
@@ -227,12 +227,12 @@ class Reader {
     const auto got = take(size);
     if (!got) return got.error();
     const std::string_view head = format::as_text(std::span(piece_).first(*got));
-    const bool is_inner = !is_inner_ && begins_archive(head);
-    if (!is_inner && !head.starts_with(kElf)) return skip(size - *got);
+    const bool holds_archive = !is_inner_ && begins_archive(head);
+    if (!holds_archive && !head.starts_with(kElf)) return skip(size - *got);
     auto file = keep(size, *got);
     if (!file) return std::move(file.error());
     if (!*file) return Done{};
-    if (is_inner) {
+    if (holds_archive) {
       read_inner(std::move(*file), size);
       return Done{};
     }

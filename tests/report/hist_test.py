@@ -128,7 +128,7 @@ class Hist(programs.Scratch):
         out = self.output("--linear", "1")[0]
         rows = [line for line in out.splitlines() if ROW.match(line)]
         self.assertEqual(len(rows), 1000)
-        [last] = re.findall(r"left out: (\d+) rows above, with (\d+) values; all fit with --linear (\d+),", out)
+        [last] = re.findall(r"left out: (\d+) rows of higher values, with (\d+) values; all fit with --linear (\d+),", out)
         self.assertEqual(last[:2], ("1999", "1000"))
         self.assertNotIn("left out", self.output("--linear", last[2])[0])
 

@@ -87,7 +87,7 @@ void MeasuredCapture::describe_event(std::size_t event) {
   const format::Event& described = session_.events()[event];
   MeasuredEvent& made = events_.emplace_back();
   made.name = described.name;
-  made.unit = weight_unit({}, described, schemas_.schema_of(event), periods_.of(event));
+  made.unit = weight_unit({}, described, schemas_.schema_of(event), periods_.field_of(event));
   made.is_clock = is_time_sampled(described.attr);
   rows_.emplace_back();
 }

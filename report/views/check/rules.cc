@@ -18,8 +18,8 @@
 #include "format/base/units.h"
 
 #define TOML_EXCEPTIONS 0
-// toml++ asserts what a text from outside may break ("a = ,"), and then refuses it. NDEBUG would make
-// Clang assume it.
+// toml++ asserts what a text from outside may break ("a = ,"), and then refuses the text. With NDEBUG, Clang
+// would assume what is asserted.
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
 #define TOML_ASSERT(expr) static_cast<void>(0)
@@ -36,7 +36,7 @@ constexpr std::string_view kVersionKey = "tacho_check";
 struct MeasureRow {
   std::string_view name;
   Measure measure;
-  enum class Of : std::uint8_t { Code, Field, Capture, Several } of;
+  enum class Of : std::uint8_t { Code, Field, Capture, CodeOrCapture } of;
   Expectation::Unit unit;  // None: that of what is measured
 };
 using Of = MeasureRow::Of;
@@ -47,7 +47,7 @@ constexpr MeasureRow kMeasures[] = {
     {"self", Measure::SelfShare, Of::Code, kInPercent},
     {"cost", Measure::Cost, Of::Code, kNoUnit},
     {"self_cost", Measure::SelfCost, Of::Code, kNoUnit},
-    {"samples", Measure::Samples, Of::Several, kNoUnit},
+    {"samples", Measure::Samples, Of::CodeOrCapture, kNoUnit},
     {"count", Measure::Count, Of::Field, kNoUnit},
     {"sum", Measure::Sum, Of::Field, kNoUnit},
     {"mean", Measure::Mean, Of::Field, kNoUnit},
@@ -63,7 +63,7 @@ Of kind_of(Subject subject) {
 }
 
 bool is_measured(const MeasureRow& row, Subject subject) {
-  return row.of == kind_of(subject) || (row.of == Of::Several && subject != Subject::Field);
+  return row.of == kind_of(subject) || (row.of == Of::CodeOrCapture && subject != Subject::Field);
 }
 
 std::string measures_of(Subject subject) {
@@ -271,7 +271,7 @@ class RulesReader {
     return Done{};
   }
 
-  // What keys hold.
+  // Keys by the kind of their value.
   Key text(std::string_view name, std::string& into) const {
     return {name, [this, name, &into](const toml::node& node) -> Result<> {
               const auto value = node.value_exact<std::string_view>();
@@ -342,7 +342,7 @@ class RulesReader {
       const bool is_cost = made->measure == Measure::Cost || made->measure == Measure::SelfCost;
       if (is_cost && rule.per.empty() && rule.work == 0)
         return error_at(line,
-                        fmt::format("'{}': a cost is of a unit of work: per = \"EVENT\" counts them, or "
+                        fmt::format("'{}': a cost is of a unit of work: per = \"EVENT\" counts units, or "
                                     "work = N says how many each capture has",
                                     made->text));
       made->line = line;

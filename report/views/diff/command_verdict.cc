@@ -27,7 +27,7 @@ constexpr cli::AbsentOption kAbsentInVerdict[] = {
     {"-i,--input", cli::Takes::Value,
      "captures are named without an option: tacho diff BEFORE... --to AFTER..."},
     {"--where", cli::Takes::Value, "it is for one capture; --comm, --pid, --time and others are for all"},
-    {"-c,--compute", cli::Takes::Value, "it is of two captures side by side, without --to"},
+    {"-c,--compute", cli::Takes::Value, "it is for tacho diff BEFORE AFTER, without --to"},
 };
 
 enum class DiffForm : std::uint8_t { Text, Markdown, Json };
@@ -42,7 +42,7 @@ struct VerdictOptions {
   std::uint64_t rows = 20;
 };
 
-// A percentage above 0, as a part of 1.
+// A percentage above 0, kept as a fraction.
 cli::Option part_option(std::string names, std::string help, double& part) {
   const std::string name = names;
   return {
@@ -149,7 +149,7 @@ class DiffReader {
     read_head(first);
     if (auto read = add(first, options.before[0], false, out); !read) return read;
     first.report_missing_symbols();
-    add_new_findings(first.diagnostics(), "");  // which are printed with the session's own
+    add_new_findings(first.diagnostics(), "");  // marks them as seen: the session prints them
     for (const bool is_after : {false, true}) {
       const auto& names = is_after ? options.after : options.before;
       for (std::size_t i = is_after ? 0 : 1; i < names.size(); ++i)

@@ -115,7 +115,7 @@ class DifferencePicture {
     if (names.size() > 1) line += " to " + format::printable(names.back());
     look_.notes.push_back(std::move(line));
   }
-  // With units of work, what makes weights before comparable with those after. 0: shares are compared.
+  // With units of work: weights before are multiplied by it. 0: shares are compared.
   double factor() const { return !look_.per.empty() && units_.before > 0 ? units_.after / units_.before : 0; }
 
   const Comparison& comparison_;

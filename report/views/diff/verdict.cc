@@ -61,8 +61,9 @@ struct RunWords {
 // A row of a table.
 struct Row {
   std::string before, after, change, interval, p;
-  std::string_view verdict, part;  // part: of the function, or of the values
-  std::string name;                // of the function, and what explains its change
+  std::string_view verdict;
+  std::string_view part;  // of the function, or of the values
+  std::string name;       // of the function, and what explains its change
   std::string why;
 };
 

@@ -98,7 +98,7 @@ void ExportEvents::add_wait(const Wait& wait) {
 }
 
 std::string ExportEvents::unit_of(std::size_t event) {
-  return weight_unit("", session_.events()[event], schemas_.schema_of(event), periods_.of(event));
+  return weight_unit("", session_.events()[event], schemas_.schema_of(event), periods_.field_of(event));
 }
 
 void ExportEvents::describe_marker(FieldSink& to, const ExportMarker& marker) {

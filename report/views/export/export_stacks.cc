@@ -145,7 +145,7 @@ SumShape ExportStacks::shape() const {
 
 RowId ExportStacks::row_of(const SumGroup& group) {
   const SumSample made(group, session_.events());
-  ResolvedSample sample = made.get();
+  ResolvedSample sample = made.sample();
   sample.location_id = group.location;
   return row_of(sample);
 }

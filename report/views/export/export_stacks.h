@@ -123,7 +123,7 @@ class ExportStacks : public Sink, private SumView {
   bool has_period(std::size_t index) const;
   // The field that the period is; null: none, or the period is no weight.
   const PayloadField* period_field(std::size_t index) const {
-    return has_period(index) ? periods_.of(index) : nullptr;
+    return has_period(index) ? periods_.field_of(index) : nullptr;
   }
   bool has_event(std::string_view name) const;
   bool is_imported_count(const std::string& event) const;

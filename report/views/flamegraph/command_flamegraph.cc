@@ -613,7 +613,7 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
     picture.look.after_name = "in slow ones";
   }
   picture.line_of = [&](std::uint32_t frame) {
-    return source_line(session.resolver(), captures.facts.addresses.of(frame));
+    return source_line(session.resolver(), captures.facts.addresses.address_of(frame));
   };
   if (!captures.facts.has_samples)
     captures.facts.notes.insert(captures.facts.notes.begin(),

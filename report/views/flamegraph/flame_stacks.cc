@@ -39,7 +39,7 @@ class FlameNames : public StackNames {
   }
   void make_wakers(std::span<std::uint32_t> code) override {
     for (std::uint32_t& frame : code) {
-      const FrameAddress address = addresses_.of(frame);
+      const FrameAddress address = addresses_.address_of(frame);
       frame = frames_.as_kind(frame, FrameKind::Waker);
       addresses_.keep(frame, address);
     }
@@ -69,8 +69,9 @@ EventUnits units_of_events(Session& session, const std::string& weight, const St
                            EventSchemas& schemas, const PeriodFields& periods) {
   EventUnits units;
   for (const StackSums::Roots& roots : sums.roots())
-    units.try_emplace(roots.event, weight_unit(weight, session.events()[roots.event],
-                                               schemas.schema_of(roots.event), periods.of(roots.event)));
+    units.try_emplace(roots.event,
+                      weight_unit(weight, session.events()[roots.event], schemas.schema_of(roots.event),
+                                  periods.field_of(roots.event)));
   std::vector<std::string*> counts;
   std::set<std::string> counted;
   for (auto& [i, unit] : units) {

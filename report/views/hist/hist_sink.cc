@@ -33,7 +33,7 @@ void write_rest(TextBuffer& out, const std::vector<Bucket>& buckets) {
   for (const Bucket& bucket : std::span(buckets).subspan(kMostRows)) values += bucket.count;
   const double whole = static_cast<double>(buckets.back().high) - static_cast<double>(buckets.front().low);
   out.text(
-      fmt::format("... left out: {} above, with {}; all fit with --linear {:.0f}, and tacho "
+      fmt::format("... left out: {} of higher values, with {}; all fit with --linear {:.0f}, and tacho "
                   "table --by has each\n",
                   cli::counted(buckets.size() - kMostRows, "row"), cli::counted(values, "value"),
                   std::ceil(whole / (kMostRows / 10))));
@@ -116,18 +116,19 @@ Sink::Flow HistSink::on_sample(const ResolvedSample& sample) {
   }
   const auto between = pairs_ ? pairs_->take_sample(sample) : std::nullopt;
   if (pairs_ && pairs_->lacking() != nullptr)
-    tell_short(sample.event_index == chosen_.event ? event_ : first_event_, pairs_->lacking()->name());
+    note_truncated_payload(sample.event_index == chosen_.event ? event_ : first_event_,
+                           pairs_->lacking()->name());
   if (sample.event_index != chosen_.event || (pairs_ && !between)) return Flow::Continue;
   if (!intervals_.has(sample)) return Flow::Continue;
   const std::uint64_t time = sample.fields->time;
   intervals_.move_to(count_ == nullptr ? time : readings_.time_of(time, intervals_), [this] { write(); });
   const bool is_added = add_sample(groups_, sample, between);
   if (is_added && has_whole()) add_sample(whole_, sample, between);
-  if (!is_added) tell_short(event_, chosen_.field->name);
+  if (!is_added) note_truncated_payload(event_, chosen_.field->name);
   return out_->is_done() ? Flow::Stop : Flow::Continue;
 }
 
-void HistSink::tell_short(const std::string& event, const std::string& field) const {
+void HistSink::note_truncated_payload(const std::string& event, const std::string& field) const {
   session_->diagnostics().add_finding(
       format::Damage::BadRecord, format::Diagnostics::kNoOffset,
       "a payload of '" + event + "' that ends before its field '" + field + "'");

@@ -90,7 +90,7 @@ class HistSink : public Sink {
   Result<> check_scale(const PayloadField& field) const;
   Result<std::uint64_t> step_for(const PayloadField& field) const;
 
-  void tell_short(const std::string& event, const std::string& field) const;
+  void note_truncated_payload(const std::string& event, const std::string& field) const;
   bool add_sample(Groups& groups, const ResolvedSample& sample, std::optional<std::uint64_t> between) const;
   void add_number(Group& group, Int128 number, std::uint64_t count) const;
 

@@ -268,7 +268,8 @@ void PageSamples::look_up_lines() {
   lines_.resize(parts_.tree.frames().size());
   if (names_.how(Content::Paths) == How::Hash) return;
   for (const auto& [weight, frame] : std::span(heaviest).first(count))
-    lines_[frame] = parts_.texts.number_of(source_line(session_.resolver(), addresses_of_frames_.of(frame)));
+    lines_[frame] =
+        parts_.texts.number_of(source_line(session_.resolver(), addresses_of_frames_.address_of(frame)));
 }
 
 std::vector<PackedColumn> PageSamples::nodes_of_samples(const PageTree::Order& order) const {
@@ -339,7 +340,7 @@ std::vector<PackedColumn> PageSamples::sums(const PageTree::Order& order, const 
 
 std::string PageSamples::unit_of(std::size_t event) {
   const format::Event& described = session_.events()[event];
-  const std::string unit = weight_unit({}, described, schemas_.schema_of(event), periods_.of(event));
+  const std::string unit = weight_unit({}, described, schemas_.schema_of(event), periods_.field_of(event));
   return unit == printable(described.name) ? names_.event(described.name) : unit;
 }
 

@@ -415,7 +415,7 @@ class Summarizer : public Sink, private SumView {
   }
 
   std::string unit_of(std::size_t event) const {
-    return weight_unit({}, session_.events()[event], events_[event].schema, periods_.of(event));
+    return weight_unit({}, session_.events()[event], events_[event].schema, periods_.field_of(event));
   }
 
   Session& session_;
