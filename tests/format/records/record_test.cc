@@ -192,8 +192,9 @@ TEST(Record, NoTypeReadsBeyondAnyCut) {
     }
     const bool has_fields = !record_name(type).empty() && type < abi::kRecordUserStart &&
                             type != abi::kRecordSample && type != abi::kRecordSwitch;
-    if (has_fields)
+    if (has_fields) {
       EXPECT_GT(refused, 0u) << record_name(type) << ": one of 8 bytes has no room for its fields";
+    }
   }
 }
 
